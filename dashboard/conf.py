@@ -1,0 +1,85 @@
+"""The only reader of the environment. Everything an operator can set is here, with what it means."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class ConfigError(Exception):
+    """A setting from the environment cannot be used."""
+
+
+def _number(name: str, default: int, least: int, most: int) -> int:
+    text = os.environ.get(name, str(default))
+    try:
+        value = int(text)
+    except ValueError:
+        raise ConfigError(f"{name}={text!r} is not a whole number") from None
+    if not least <= value <= most:
+        raise ConfigError(f"{name}={value} is outside {least} to {most}")
+    return value
+
+
+def _flag(name: str) -> bool:
+    return os.environ.get(name, "").lower() in ("1", "true", "yes", "on")
+
+
+@dataclass(frozen=True)
+class Conf:
+    home: Path  # LOCKSTEP_HOME: the one folder of state
+    redis_url: str  # REDIS_URL, or what `manage.py up` wrote for the stack it runs; empty when neither
+    database_url: str  # DATABASE_URL; empty means SQLite in the home folder
+    allowed_hosts: list[str]  # LOCKSTEP_HOSTS: names under which the server answers, comma-separated
+    origins: list[str]  # LOCKSTEP_ORIGINS: https://… addresses when behind a proxy
+    debug: bool  # LOCKSTEP_DEBUG
+    runs_at_once: int  # LOCKSTEP_RUNS_AT_ONCE: by one worker
+    most_ranks: int  # LOCKSTEP_MOST_RANKS: of one run on one worker
+    flush_ms: int  # LOCKSTEP_FLUSH_MS: how often a rank sends what it recorded
+    stop_seconds: int  # LOCKSTEP_STOP_SECONDS: how long each rung of the ladder of stops waits
+
+    @property
+    def redis_url_file(self) -> Path:
+        return self.home / "redis-url"
+
+    def secret_key(self) -> str:
+        """LOCKSTEP_SECRET_KEY, or one made once and kept in a file that only its owner can read."""
+        given = os.environ.get("LOCKSTEP_SECRET_KEY")
+        if given:
+            return given
+        return kept_secret(self.home / "secret-key")
+
+
+def kept_secret(path: Path) -> str:
+    """The secret in `path`, made if there is none; mode 600 from its first byte."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(secrets.token_urlsafe(48))
+    except FileExistsError:
+        pass
+    text = path.read_text().strip()
+    if not text:
+        raise ConfigError(f"{path} is empty; remove it and a new secret is made")
+    return text
+
+
+def load() -> Conf:
+    home = Path(os.environ.get("LOCKSTEP_HOME") or ROOT / ".lockstep").expanduser().resolve()
+    url_file = home / "redis-url"
+    return Conf(
+        home=home,
+        redis_url=os.environ.get("REDIS_URL") or (url_file.read_text().strip() if url_file.exists() else ""),
+        database_url=os.environ.get("DATABASE_URL", ""),
+        allowed_hosts=[host for host in os.environ.get("LOCKSTEP_HOSTS", "").split(",") if host] + ["localhost", "127.0.0.1", "[::1]"],
+        origins=[origin for origin in os.environ.get("LOCKSTEP_ORIGINS", "").split(",") if origin],
+        debug=_flag("LOCKSTEP_DEBUG"),
+        runs_at_once=_number("LOCKSTEP_RUNS_AT_ONCE", 1, 1, 64),
+        most_ranks=_number("LOCKSTEP_MOST_RANKS", 64, 1, 1024),
+        flush_ms=_number("LOCKSTEP_FLUSH_MS", 100, 5, 10_000),
+        stop_seconds=_number("LOCKSTEP_STOP_SECONDS", 10, 1, 600),
+    )

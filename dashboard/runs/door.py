@@ -1,0 +1,49 @@
+"""The one door to the workers and to the pages: tasks by name, and ticks that something changed."""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+
+from asgiref.sync import async_to_sync
+from celery import Celery
+from channels.layers import get_channel_layer
+from django.conf import settings
+
+log = logging.getLogger(__name__)
+
+RUN_TASK = "workers.run"
+
+
+def queue_of(device: str) -> str:
+    return f"runs.{device}"
+
+
+def group_of(run_id: str) -> str:
+    """The channel-layer group that hears when this run changed."""
+    return f"run.{run_id}"
+
+
+@cache
+def _celery() -> Celery:
+    app = Celery(broker=settings.CONF.redis_url)
+    app.conf.update(task_ignore_result=True, broker_connection_timeout=2, broker_transport_options={"socket_timeout": 5})
+    return app
+
+
+def put_in_queue(run_id: str, device: str) -> None:
+    """Put the run before the workers. If Redis is away the run stays queued in the database, and the
+    reaper puts it in the queue when Redis is back."""
+    try:
+        _celery().send_task(RUN_TASK, [run_id], queue=queue_of(device), retry=False)
+    except Exception as error:  # kombu raises whatever its transport raised
+        log.warning("run %s is queued, but the broker did not answer: %s", run_id, error)
+
+
+def tell(run_id: str) -> None:
+    """A tick: whoever looks at this run should look again. Lost when Redis is away; the page asks again by itself."""
+    layer = get_channel_layer()
+    try:
+        async_to_sync(layer.group_send)(group_of(run_id), {"type": "run.changed"})
+    except Exception as error:
+        log.info("no tick for run %s: %s", run_id, error)

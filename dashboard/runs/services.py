@@ -1,0 +1,105 @@
+"""What happens to runs. Every change of a run goes through here; states change by compare-and-set."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from dashboard.runs import door
+from dashboard.runs.access import digest
+from dashboard.runs.models import ACTIVE, Run, ShareLink, State
+from trainer.spec import JobSpec
+
+# From each state, the states a run may go to.
+NEXT: dict[str, tuple[str, ...]] = {
+    State.QUEUED: (State.STARTING, State.STOPPED),
+    State.STARTING: (State.RUNNING, State.STOPPING, State.FAILED, State.LOST),
+    State.RUNNING: (State.STOPPING, State.FINISHED, State.FAILED, State.LOST),
+    State.STOPPING: (State.STOPPED, State.FINISHED, State.FAILED, State.LOST),
+}
+
+
+def launch(spec: JobSpec, owner: Any, fallback_name: str = "") -> Run:
+    """A queued run of `spec`, put before the workers once the transaction is through."""
+    run = Run.objects.create(
+        owner=owner, name=spec.name or fallback_name or describe(spec), spec_json=spec.model_dump(), device=spec.device
+    )
+    transaction.on_commit(lambda: door.put_in_queue(run.id, run.device))
+    return run
+
+
+def describe(spec: JobSpec) -> str:
+    """A name for a run that was given none."""
+    axes = " × ".join(f"{axis}{size}" for axis, size in spec.grid.model_dump().items() if size > 1) or "one rank"
+    return f"{spec.model.name} · {axes}"
+
+
+def move(run_id: str, to: str, only_from: Iterable[str] | None = None, **fields: Any) -> bool:
+    """Take the run to state `to` if its present state allows; whether it went."""
+    sources = [state for state, following in NEXT.items() if to in following]
+    if only_from is not None:
+        sources = [state for state in sources if state in set(only_from)]
+    now = timezone.now()
+    if to == State.STARTING:
+        fields.setdefault("started_at", now)
+    if to in (State.FINISHED, State.FAILED, State.STOPPED, State.LOST):
+        fields.setdefault("ended_at", now)
+    went = Run.objects.filter(pk=run_id, state__in=sources).update(state=to, **fields) == 1
+    if went:
+        door.tell(run_id)
+        if to == State.STOPPED:
+            _tell_queue()
+    return went
+
+
+def claim(run_id: str, worker: str) -> bool:
+    """A worker takes a queued run; False when another has it or it was stopped."""
+    won = move(run_id, State.STARTING, worker=worker)
+    if won:
+        _tell_queue()
+    return won
+
+
+def stop(run_id: str) -> bool:
+    """Ask for a stop: a queued run is stopped at once, an active one by its worker."""
+    return move(run_id, State.STOPPED, only_from=[State.QUEUED], reason="Stopped before it began.") or move(run_id, State.STOPPING)
+
+
+def note(run_id: str, **fields: Any) -> None:
+    """Progress and figures of a run that goes on: any fields but its state."""
+    if "state" in fields:
+        raise ValueError("a run's state changes by `move`")
+    if Run.objects.filter(pk=run_id).update(**fields):
+        door.tell(run_id)
+
+
+def place_in_queue(run: Run) -> int:
+    """1 for the next to start; 0 when it is not waiting."""
+    if run.state != State.QUEUED:
+        return 0
+    return Run.objects.filter(state=State.QUEUED, device=run.device, created_at__lte=run.created_at).count()
+
+
+def active_runs() -> list[Run]:
+    return list(Run.objects.filter(state__in=ACTIVE))
+
+
+def share(run: Run, by: Any) -> tuple[ShareLink, str]:
+    """A new link and its token; the token is shown once and kept nowhere."""
+    token = secrets.token_urlsafe(24)
+    return ShareLink.objects.create(run=run, token_digest=digest(token), created_by=by), token
+
+
+def take_back(link: ShareLink) -> None:
+    link.taken_back_at = timezone.now()
+    link.save(update_fields=["taken_back_at"])
+    door.tell(link.run_id)
+
+
+def _tell_queue() -> None:
+    for run_id in Run.objects.filter(state=State.QUEUED).values_list("pk", flat=True)[:100]:
+        door.tell(run_id)

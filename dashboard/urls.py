@@ -1,0 +1,8 @@
+"""Addresses. A run is read at /runs/<id>/… by those who may see it and at /s/<token>/… by link holders."""
+
+from django.urls import include, path
+
+urlpatterns = [
+    path("", include("dashboard.accounts.urls")),
+    path("", include("dashboard.runs.urls")),
+]

@@ -1,0 +1,18 @@
+#!/usr/bin/env python
+"""Django's command line, with Lockstep's own commands: up, launch, doctor, bench."""
+
+import os
+import sys
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
+    try:
+        from django.core.management import execute_from_command_line
+    except ImportError:
+        sys.exit("Lockstep's packages are not installed here: run `make setup`, then `.venv/bin/python manage.py …`.")
+    execute_from_command_line(sys.argv)
+
+
+if __name__ == "__main__":
+    main()

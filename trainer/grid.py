@@ -1,0 +1,75 @@
+"""The grid: every rank's address, one number an axis, and the groups of ranks that talk along an axis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+from trainer.spec import GridSpec
+
+# From the slowest to the fastest axis: neighbours in rank share a server, so the axis that
+# suffers most from a slow link (tensor) comes last, and the one that suffers least (data) first.
+AXES = ("dp", "ep", "pp", "cp", "tp")
+
+
+@dataclass(frozen=True)
+class Address:
+    """One rank's place on every axis."""
+
+    dp: int = 0
+    ep: int = 0
+    pp: int = 0
+    cp: int = 0
+    tp: int = 0
+
+
+@dataclass(frozen=True)
+class Grid:
+    """`sizes` follows AXES."""
+
+    sizes: tuple[int, int, int, int, int]
+
+    @classmethod
+    def of(cls, spec: GridSpec) -> Grid:
+        return cls((spec.dp, spec.ep, spec.pp, spec.cp, spec.tp))
+
+    @property
+    def ranks(self) -> int:
+        count = 1
+        for size in self.sizes:
+            count *= size
+        return count
+
+    def size(self, axis: str) -> int:
+        return self.sizes[AXES.index(axis)]
+
+    def address(self, rank: int) -> Address:
+        if not 0 <= rank < self.ranks:
+            raise ValueError(f"rank {rank} is outside a grid of {self.ranks} ranks")
+        place = []
+        for size in reversed(self.sizes):
+            rank, index = divmod(rank, size)
+            place.append(index)
+        return Address(*reversed(place))
+
+    def rank(self, address: Address) -> int:
+        number = 0
+        for axis, size in zip(AXES, self.sizes, strict=True):
+            index = getattr(address, axis)
+            if not 0 <= index < size:
+                raise ValueError(f"{axis}={index} is outside an axis of {size}")
+            number = number * size + index
+        return number
+
+    def groups(self, axis: str) -> list[list[int]]:
+        """The groups of ranks that differ on `axis` alone; each group in the axis' order."""
+        at = AXES.index(axis)
+        others = [range(1) if i == at else range(size) for i, size in enumerate(self.sizes)]
+        return [
+            [self.rank(Address(*(index if i == at else place[i] for i in range(len(AXES))))) for index in range(self.sizes[at])]
+            for place in product(*others)
+        ]
+
+    def group(self, axis: str, rank: int) -> list[int]:
+        """The group on `axis` that holds `rank`."""
+        return next(group for group in self.groups(axis) if rank in group)

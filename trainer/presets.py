@@ -1,0 +1,55 @@
+"""The gallery: jobs to start from, each a JobSpec with a sentence on what it shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trainer.complaints import FieldError, SpecError
+from trainer.spec import Gpt, GridSpec, JobSpec, Pace, Perceptron, ScheduleSpec
+
+WATCHABLE = Pace(kind="paced", forward_ms=20.0, backward_ms=40.0)
+
+
+@dataclass(frozen=True)
+class Preset:
+    key: str
+    title: str
+    shows: str
+    spec: JobSpec
+
+
+def _pipeline(title: str, schedule: str) -> JobSpec:
+    return JobSpec(name=title, model=Gpt(layers=4), grid=GridSpec(pp=4),
+                   schedule=ScheduleSpec(name=schedule, micro_batches=8), pace=WATCHABLE, batch=32, steps=30)  # type: ignore[arg-type]
+
+
+PRESETS = {
+    preset.key: preset
+    for preset in (
+        Preset("pipeline-1f1b", "Pipeline, 1F1B",
+               "Four stages, eight micro-batches, one forward and one backward in turn: "
+               "GPipe's bubble, but a stage holds at most four micro-batches' activations.",
+               _pipeline("Pipeline, 1F1B", "1f1b")),
+        Preset("pipeline-gpipe", "Pipeline, GPipe",
+               "All forwards, then all backwards. The bubble is (p−1)/(m+p−1) of the step: 27.3 % here.",
+               _pipeline("Pipeline, GPipe", "gpipe")),
+        Preset("pipeline-naive", "Pipeline, one micro-batch at a time",
+               "The layers are spread over four ranks, but only one works at any moment: three of four are idle.",
+               _pipeline("Pipeline, one micro-batch at a time", "naive").model_copy(update={"steps": 10})),
+        Preset("pipeline-x-data", "Pipeline × data",
+               "Two stages times two copies: activations travel along a pipeline, gradients are averaged between copies.",
+               JobSpec(name="Pipeline × data", model=Gpt(layers=4), grid=GridSpec(pp=2, dp=2),
+                       schedule=ScheduleSpec(name="1f1b", micro_batches=8), pace=WATCHABLE, batch=64, steps=30)),
+        Preset("ddp-digits", "Data parallel, digits",
+               "Four copies of a small perceptron learn to read digits; after each backward an AllReduce averages their gradients.",
+               JobSpec(name="Data parallel, digits", model=Perceptron(), grid=GridSpec(dp=4),
+                       schedule=ScheduleSpec(name="gpipe", micro_batches=1), pace=WATCHABLE, batch=128, steps=120)),
+    )
+}
+
+
+def preset(key: str) -> Preset:
+    try:
+        return PRESETS[key]
+    except KeyError:
+        raise SpecError([FieldError("preset", key, f"there is no such preset; {', '.join(PRESETS)} would do")]) from None

@@ -1,0 +1,165 @@
+"""JobSpec: what a job is. One definition feeds the form, the API, the command line and the trainer."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from trainer.complaints import FieldError, SpecError, from_pydantic
+
+
+class Part(BaseModel):
+    """A part of a JobSpec: unknown keys, NaN and infinities are refused, values never change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=True)
+
+
+class Perceptron(Part):
+    """Fully connected 784–16–16–10 by default: 13,002 parameters, the classic digit reader."""
+
+    name: Literal["perceptron"] = "perceptron"
+    hidden_layers: Annotated[int, Field(ge=1, le=64)] = 2
+    width: Annotated[int, Field(ge=1, le=4096)] = 16
+
+    @property
+    def layers(self) -> int:
+        """Linear layers, the unit a pipeline cuts."""
+        return self.hidden_layers + 1
+
+
+class Gpt(Part):
+    """A decoder-only transformer over bytes."""
+
+    name: Literal["gpt"] = "gpt"
+    layers: Annotated[int, Field(ge=1, le=96)] = 4
+    width: Annotated[int, Field(ge=8, le=4096)] = 32
+    heads: Annotated[int, Field(ge=1, le=64)] = 4
+    context: Annotated[int, Field(ge=2, le=4096)] = 32
+
+
+class GridSpec(Part):
+    """How many ranks each axis has; their product is the number of ranks."""
+
+    dp: Annotated[int, Field(ge=1, le=4096)] = 1
+    pp: Annotated[int, Field(ge=1, le=1024)] = 1
+    cp: Annotated[int, Field(ge=1, le=1024)] = 1
+    tp: Annotated[int, Field(ge=1, le=1024)] = 1
+    ep: Annotated[int, Field(ge=1, le=1024)] = 1
+
+    @property
+    def ranks(self) -> int:
+        return self.dp * self.pp * self.cp * self.tp * self.ep
+
+
+class ScheduleSpec(Part):
+    """The order of a pipeline's actions; without a pipeline, micro-batches accumulate gradients."""
+
+    name: Literal["naive", "gpipe", "1f1b"] = "1f1b"
+    micro_batches: Annotated[int, Field(ge=1, le=4096)] = 8
+    split_backward: bool = False
+
+
+class OptimizerSpec(Part):
+    name: Literal["sgd", "adamw"] = "adamw"
+    learning_rate: Annotated[float, Field(gt=0, le=10)] = 3e-3
+
+
+class Pace(Part):
+    """`real` slows nothing. `paced` stretches every action of a stage to a modelled duration."""
+
+    kind: Literal["real", "paced"] = "real"
+    forward_ms: Annotated[float, Field(gt=0, le=60_000)] = 20.0
+    backward_ms: Annotated[float, Field(gt=0, le=60_000)] = 40.0
+
+
+class JobSpec(Part):
+    """A whole job. `batch` counts samples a step over all copies of the model."""
+
+    name: Annotated[str, Field(max_length=120)] = ""
+    model: Annotated[Perceptron | Gpt, Field(discriminator="name")] = Field(default_factory=Gpt)
+    grid: GridSpec = Field(default_factory=GridSpec)
+    schedule: ScheduleSpec = Field(default_factory=ScheduleSpec)
+    optimizer: OptimizerSpec = Field(default_factory=OptimizerSpec)
+    pace: Pace = Field(default_factory=Pace)
+    batch: Annotated[int, Field(ge=1, le=1_048_576)] = 32
+    steps: Annotated[int, Field(ge=1, le=1_000_000)] = 30
+    precision: Literal["float32", "float64"] = "float32"
+    device: Literal["cpu", "cuda"] = "cpu"
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
+    timeout_seconds: Annotated[float, Field(ge=5, le=3600)] = 60.0
+
+    @property
+    def ranks(self) -> int:
+        return self.grid.ranks
+
+    @property
+    def micro_batch_samples(self) -> int:
+        """Samples in one micro-batch of one copy."""
+        return self.batch // (self.grid.dp * self.schedule.micro_batches)
+
+    @property
+    def data(self) -> str:
+        """What the model learns from: a perceptron reads digits, a GPT reads text."""
+        return "digits" if self.model.name == "perceptron" else "text"
+
+    def to_json(self) -> str:
+        return self.model_dump_json()
+
+
+def parse(given: str | bytes | dict[str, Any]) -> JobSpec:
+    """A valid JobSpec, or a SpecError naming each field, what was given and what would do."""
+    if isinstance(given, (str, bytes)):
+        given = _load_json(given)
+    if not isinstance(given, dict):
+        raise SpecError([FieldError("", given, "a job is a JSON object of fields, such as {\"steps\": 30}")])
+    try:
+        # Through JSON, so that a whole number is a fit value for a float but a string is not for an int.
+        spec = JobSpec.model_validate(given, strict=True)
+    except ValidationError as error:
+        raise SpecError(from_pydantic(error)) from None
+    complaints = inconsistencies(spec)
+    if complaints:
+        raise SpecError(complaints)
+    return spec
+
+
+def _load_json(text: str | bytes) -> Any:
+    def refuse(constant: str) -> None:
+        raise SpecError([FieldError("", constant, f"{constant} is not a number a job can use; give a finite number")])
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise SpecError([FieldError("", None, f"this is not JSON: {error}")]) from None
+
+
+def inconsistencies(spec: JobSpec) -> list[FieldError]:
+    """What each field allows but their combination does not."""
+    found = []
+    grid, schedule = spec.grid, spec.schedule
+    for axis in ("cp", "tp", "ep"):
+        if getattr(grid, axis) != 1:
+            found.append(FieldError(f"grid.{axis}", getattr(grid, axis), "this axis has no split to run yet; 1 would do"))
+    if spec.model.layers % grid.pp:
+        fitting = [n for n in range(1, spec.model.layers + 1) if spec.model.layers % n == 0]
+        found.append(FieldError("grid.pp", grid.pp,
+                                f"{spec.model.layers} layers do not divide into {grid.pp} stages; {_or(fitting)} would do"))
+    share = grid.dp * schedule.micro_batches
+    if spec.batch % share:
+        lower, upper = spec.batch // share * share, (spec.batch // share + 1) * share
+        found.append(FieldError("batch", spec.batch,
+                                f"{grid.dp} copies × {schedule.micro_batches} micro-batches do not divide a batch of "
+                                f"{spec.batch}; {_or([n for n in (lower, upper) if n])} would do"))
+    if isinstance(spec.model, Gpt) and spec.model.width % spec.model.heads:
+        fitting = [n for n in range(1, spec.model.width + 1) if spec.model.width % n == 0 and n <= 64]
+        found.append(FieldError("model.heads", spec.model.heads,
+                                f"{spec.model.heads} heads do not divide a width of {spec.model.width}; {_or(fitting)} would do"))
+    return found
+
+
+def _or(numbers: list[int]) -> str:
+    if len(numbers) == 1:
+        return str(numbers[0])
+    return ", ".join(map(str, numbers[:-1])) + f" or {numbers[-1]}"

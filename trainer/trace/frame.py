@@ -1,0 +1,146 @@
+"""The frame: what one rank recorded since its last flush, as fixed-width little-endian columns.
+
+    header   96 bytes, HEADER below
+    spans    one column after another, SPAN_COLUMNS, widest first; each is padded to 8 bytes
+    counters one column after another, COUNTER_COLUMNS, padded likewise
+    marks    one column after another, MARK_COLUMNS, padded likewise
+    strings  a JSON list of text that `name`, `group` and `text` columns index; padded to 8 bytes
+
+Times are nanoseconds on the run's clock, as float64: exact below 2^53 ns (104 days) and readable
+in a browser without a copy. `static/js/core/frame.js` reads the same bytes; both are held to
+`tests/unit/golden/`.
+
+A rank's sequence numbers count up by one a frame, so a receiver drops what it has seen and counts
+what it lacks; `spans_before` says how many spans the rank had recorded before this frame.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+MAGIC = b"LKF1"
+NONE = -1  # in step, micro_batch, stage, sequence and peer: does not apply
+
+HEADER = np.dtype([
+    ("magic", "S4"), ("rank", "<u4"),
+    ("sequence", "<u8"),
+    ("frame_bytes", "<u4"), ("strings_bytes", "<u4"),
+    ("spans", "<u4"), ("counters", "<u4"), ("marks", "<u4"), ("final", "<u4"),
+    ("spans_before", "<u8"), ("spans_dropped", "<u8"),
+    ("clock_offset_ns", "<f8"), ("clock_uncertainty_ns", "<f8"),
+    ("written_ns", "<f8"), ("reserved", "<u8", (2,)),
+])
+
+SPAN_COLUMNS = (
+    ("start_ns", "<f8"), ("duration_ns", "<f8"), ("bytes", "<f8"),
+    ("step", "<i4"), ("sequence", "<i4"), ("peer", "<i4"),
+    ("micro_batch", "<i2"), ("stage", "<i2"), ("name", "<u2"), ("group", "<u2"),
+    ("kind", "u1"), ("lane", "u1"),
+)
+COUNTER_COLUMNS = (("time_ns", "<f8"), ("value", "<f8"), ("step", "<i4"), ("name", "<u2"))
+MARK_COLUMNS = (("time_ns", "<f8"), ("step", "<i4"), ("kind", "<u2"), ("text", "<u2"))
+
+Columns = dict[str, np.ndarray[Any, Any]]
+
+
+@dataclass
+class Frame:
+    """`spans`, `counters` and `marks` are dictionaries of equally long columns."""
+
+    rank: int
+    sequence: int
+    spans: Columns
+    counters: Columns
+    marks: Columns
+    strings: list[str] = field(default_factory=list)
+    spans_before: int = 0
+    spans_dropped: int = 0
+    clock_offset_ns: float = 0.0
+    clock_uncertainty_ns: float = 0.0
+    written_ns: float = 0.0
+    final: bool = False
+
+
+class BrokenFrame(ValueError):
+    """The bytes are not a whole frame of this version."""
+
+
+def empty(columns: tuple[tuple[str, str], ...], rows: int = 0) -> Columns:
+    return {name: np.zeros(rows, dtype) for name, dtype in columns}
+
+
+def encode(frame: Frame) -> bytes:
+    strings = json.dumps(frame.strings, ensure_ascii=False, separators=(",", ":")).encode()
+    parts = [b""]
+    for columns, layout in ((frame.spans, SPAN_COLUMNS), (frame.counters, COUNTER_COLUMNS), (frame.marks, MARK_COLUMNS)):
+        for name, dtype in layout:
+            parts.append(_padded(np.ascontiguousarray(columns[name], dtype).tobytes()))
+    parts.append(_padded(strings, b" "))
+    header = np.zeros((), HEADER)
+    header["magic"] = MAGIC
+    header["rank"], header["sequence"] = frame.rank, frame.sequence
+    header["spans"], header["counters"], header["marks"] = _rows(frame.spans), _rows(frame.counters), _rows(frame.marks)
+    header["frame_bytes"] = HEADER.itemsize + sum(map(len, parts))
+    header["strings_bytes"] = len(strings)
+    header["spans_before"], header["spans_dropped"] = frame.spans_before, frame.spans_dropped
+    header["clock_offset_ns"], header["clock_uncertainty_ns"] = frame.clock_offset_ns, frame.clock_uncertainty_ns
+    header["written_ns"], header["final"] = frame.written_ns, frame.final
+    parts[0] = header.tobytes()
+    return b"".join(parts)
+
+
+def decode(data: bytes | memoryview) -> Frame:
+    """The frame in `data`; its columns are read-only views into it. BrokenFrame if it is not one."""
+    data = memoryview(data)
+    if len(data) < HEADER.itemsize:
+        raise BrokenFrame(f"{len(data)} bytes are fewer than a header's {HEADER.itemsize}")
+    header = np.frombuffer(data, HEADER, 1)[0]
+    if bytes(header["magic"]) != MAGIC:
+        raise BrokenFrame(f"a frame starts with {MAGIC!r}, not {bytes(data[:4])!r}")
+    sizes = [int(header["spans"]), int(header["counters"]), int(header["marks"])]
+    strings_bytes = int(header["strings_bytes"])
+    expected = HEADER.itemsize + _columns_bytes(sizes) + strings_bytes + (-strings_bytes) % 8
+    if not int(header["frame_bytes"]) == expected == len(data):
+        raise BrokenFrame(f"{len(data)} bytes were given, the header says {int(header['frame_bytes'])}, its counts {expected}")
+    at, tables = HEADER.itemsize, []
+    for layout, rows in zip((SPAN_COLUMNS, COUNTER_COLUMNS, MARK_COLUMNS), sizes, strict=True):
+        table = {}
+        for name, dtype in layout:
+            table[name] = np.frombuffer(data, dtype, rows, at)
+            at += _padded_size(rows * np.dtype(dtype).itemsize)
+        tables.append(table)
+    return Frame(
+        rank=int(header["rank"]), sequence=int(header["sequence"]),
+        spans=tables[0], counters=tables[1], marks=tables[2],
+        strings=json.loads(bytes(data[at : at + strings_bytes])),
+        spans_before=int(header["spans_before"]), spans_dropped=int(header["spans_dropped"]),
+        clock_offset_ns=float(header["clock_offset_ns"]), clock_uncertainty_ns=float(header["clock_uncertainty_ns"]),
+        written_ns=float(header["written_ns"]), final=bool(header["final"]),
+    )
+
+
+def _rows(columns: Columns) -> int:
+    lengths = {len(column) for column in columns.values()}
+    if len(lengths) != 1:
+        raise ValueError(f"columns of one table have different lengths: {sorted(lengths)}")
+    return lengths.pop()
+
+
+def _columns_bytes(sizes: list[int]) -> int:
+    return sum(
+        _padded_size(rows * np.dtype(dtype).itemsize)
+        for layout, rows in zip((SPAN_COLUMNS, COUNTER_COLUMNS, MARK_COLUMNS), sizes, strict=True)
+        for _, dtype in layout
+    )
+
+
+def _padded_size(size: int) -> int:
+    return size + (-size) % 8
+
+
+def _padded(data: bytes, fill: bytes = b"\0") -> bytes:
+    return data + fill * ((-len(data)) % 8)

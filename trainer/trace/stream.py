@@ -1,0 +1,16 @@
+"""Names in Redis that ranks, recorder and web server share.
+
+A run's stream holds entries with one of two fields: FRAME, the bytes of a frame; EVENT, a JSON
+object with a `type` (the run's state, its progress, a step's figures, its end).
+"""
+
+FRAME = b"f"
+EVENT = b"e"
+
+RECORDERS = "recorders"  # the consumer group that seals what a stream holds
+LIVE_RUNS = "lockstep:live"  # a set: ids of runs whose streams still grow or are not sealed yet
+WORKERS = "lockstep:worker:"  # + name: JSON, expires when its worker falls silent
+
+
+def frames_key(run_id: str) -> str:
+    return f"lockstep:run:{run_id}:stream"
