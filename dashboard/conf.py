@@ -29,6 +29,10 @@ def _flag(name: str) -> bool:
     return os.environ.get(name, "").lower() in ("1", "true", "yes", "on")
 
 
+def _list(name: str) -> list[str]:
+    return [item.strip() for item in os.environ.get(name, "").split(",") if item.strip()]
+
+
 @dataclass(frozen=True)
 class Conf:
     home: Path  # LOCKSTEP_HOME: the one folder of state
@@ -75,8 +79,8 @@ def load() -> Conf:
         home=home,
         redis_url=os.environ.get("REDIS_URL") or (url_file.read_text().strip() if url_file.exists() else ""),
         database_url=os.environ.get("DATABASE_URL", ""),
-        allowed_hosts=[host for host in os.environ.get("LOCKSTEP_HOSTS", "").split(",") if host] + ["localhost", "127.0.0.1", "[::1]"],
-        origins=[origin for origin in os.environ.get("LOCKSTEP_ORIGINS", "").split(",") if origin],
+        allowed_hosts=[*_list("LOCKSTEP_HOSTS"), "localhost", "127.0.0.1", "[::1]"],
+        origins=_list("LOCKSTEP_ORIGINS"),
         debug=_flag("LOCKSTEP_DEBUG"),
         runs_at_once=_number("LOCKSTEP_RUNS_AT_ONCE", 1, 1, 64),
         most_ranks=_number("LOCKSTEP_MOST_RANKS", 64, 1, 1024),

@@ -77,7 +77,7 @@ else:
     DATABASES = {
         "default": {
             "ENGINE": "django.db.backends.sqlite3",
-            "NAME": CONF.home / "lockstep.sqlite3",
+            "NAME": str(CONF.home / "lockstep.sqlite3"),
             "OPTIONS": {
                 "timeout": 20,
                 "transaction_mode": "IMMEDIATE",

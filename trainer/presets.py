@@ -41,7 +41,8 @@ PRESETS = {
                JobSpec(name="Pipeline × data", model=Gpt(layers=4), grid=GridSpec(pp=2, dp=2),
                        schedule=ScheduleSpec(name="1f1b", micro_batches=8), pace=WATCHABLE, batch=64, steps=30)),
         Preset("ddp-digits", "Data parallel, digits",
-               "Four copies of a small perceptron learn to read digits; after each backward an AllReduce averages their gradients.",
+               "Four copies of a small perceptron learn to read digits; "
+               "after each backward an AllReduce averages their gradients.",
                JobSpec(name="Data parallel, digits", model=Perceptron(), grid=GridSpec(dp=4),
                        schedule=ScheduleSpec(name="gpipe", micro_batches=1), pace=WATCHABLE, batch=128, steps=120)),
     )

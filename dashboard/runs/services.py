@@ -66,7 +66,8 @@ def claim(run_id: str, worker: str) -> bool:
 
 def stop(run_id: str) -> bool:
     """Ask for a stop: a queued run is stopped at once, an active one by its worker."""
-    return move(run_id, State.STOPPED, only_from=[State.QUEUED], reason="Stopped before it began.") or move(run_id, State.STOPPING)
+    stopped = move(run_id, State.STOPPED, only_from=[State.QUEUED], reason="Stopped before it began.")
+    return stopped or move(run_id, State.STOPPING)
 
 
 def note(run_id: str, **fields: Any) -> None:

@@ -1,0 +1,59 @@
+# `make run` and `make test` do everything on a fresh machine; both may be repeated at will.
+
+PYTHON ?= python3.11
+PORT ?= 8000
+BIN := .venv/bin
+INSTALLED := .venv/installed
+BENCHES ?= start live
+
+.PHONY: help setup run test lint bench browser lock clean
+
+help:
+	@echo "make run     set up, start everything, print the address   (PORT=$(PORT))"
+	@echo "make test    set up, then every check and test, with a real browser"
+	@echo "make bench   set up, then the measurements: $(BENCHES)"
+	@echo "make setup   the Python environment in .venv, from requirements.lock"
+	@echo "make lock    new exact versions in requirements.lock, from pyproject.toml"
+	@echo "make clean   remove .venv and caches; runs and accounts in .lockstep stay"
+
+setup: $(INSTALLED)
+
+$(INSTALLED): requirements.lock
+	@command -v $(PYTHON) >/dev/null || { echo "Lockstep needs Python 3.11: install it, or say where it is with make PYTHON=/path/to/python3.11" >&2; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { echo "Lockstep needs Python 3.11; $(PYTHON) is $$($(PYTHON) --version)" >&2; exit 2; }
+	@echo "Setting up .venv: torch and everything else, in exact versions. A few minutes the first time."
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --disable-pip-version-check --quiet -r requirements.lock
+	@touch $(INSTALLED)
+
+run: setup
+	@exec $(BIN)/python manage.py up --port $(PORT)
+
+test: setup browser lint
+	$(BIN)/python -m pytest $(TESTS)
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/djlint templates --lint --quiet
+	$(BIN)/lint-imports
+
+bench: setup browser
+	@for name in $(BENCHES); do $(BIN)/python manage.py bench $$name || exit; done
+
+# Tests drive the system's own Chromium: Playwright's download is not needed.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "Installing Chromium from the system's packages."; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; \
+	  else echo "The browser tests need Chromium: install your system's package (such as: sudo apt-get install chromium)." >&2; exit 2; fi; }
+
+lock:
+	$(BIN)/pip-compile --quiet --extra dev --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
+	  --output-file requirements.lock pyproject.toml
+	@# A build of torch for one kind of machine is not what the lock means.
+	@sed -i -E 's/^(torch==[0-9.]+)\+.*/\1/; s|^#    pip-compile.*|#    make lock|' requirements.lock
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache test-artifacts

@@ -1,0 +1,17 @@
+"""The product's settings over a home folder that is the tests' own and goes when they end."""
+
+import atexit
+import os
+import shutil
+import tempfile
+
+os.environ["LOCKSTEP_HOME"] = tempfile.mkdtemp(prefix="lockstep-tests-")
+os.environ.pop("REDIS_URL", None)
+os.environ.pop("DATABASE_URL", None)
+atexit.register(shutil.rmtree, os.environ["LOCKSTEP_HOME"], ignore_errors=True)
+
+from dashboard.settings import *  # noqa: E402, F403
+
+# Unit tests have no Redis; tests of the stack start the real one in processes of their own.
+CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # quick; no test is about hashing
