@@ -74,7 +74,7 @@ def empty(columns: tuple[tuple[str, str], ...], rows: int = 0) -> Columns:
 
 
 def encode(frame: Frame) -> bytes:
-    strings = json.dumps(frame.strings, ensure_ascii=False, separators=(",", ":")).encode()
+    strings = json.dumps(frame.strings, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
     parts = [b""]
     for columns, layout in ((frame.spans, SPAN_COLUMNS), (frame.counters, COUNTER_COLUMNS), (frame.marks, MARK_COLUMNS)):
         for name, dtype in layout:
@@ -113,10 +113,16 @@ def decode(data: bytes | memoryview) -> Frame:
             table[name] = np.frombuffer(data, dtype, rows, at)
             at += _padded_size(rows * np.dtype(dtype).itemsize)
         tables.append(table)
+    try:
+        strings = json.loads(bytes(data[at : at + strings_bytes]))
+    except ValueError as error:
+        raise BrokenFrame(f"its strings are not JSON: {error}") from None
+    if not isinstance(strings, list) or not all(isinstance(text, str) for text in strings):
+        raise BrokenFrame("its strings are not a list of text")
     return Frame(
         rank=int(header["rank"]), sequence=int(header["sequence"]),
         spans=tables[0], counters=tables[1], marks=tables[2],
-        strings=json.loads(bytes(data[at : at + strings_bytes])),
+        strings=strings,
         spans_before=int(header["spans_before"]), spans_dropped=int(header["spans_dropped"]),
         clock_offset_ns=float(header["clock_offset_ns"]), clock_uncertainty_ns=float(header["clock_uncertainty_ns"]),
         written_ns=float(header["written_ns"]), final=bool(header["final"]),

@@ -9,6 +9,7 @@ EVENT = b"e"
 
 RECORDERS = "recorders"  # the consumer group that seals what a stream holds
 LIVE_RUNS = "lockstep:live"  # a set: ids of runs whose streams still grow or are not sealed yet
+RECORDER = "lockstep:recorder"  # JSON: the recorder's pid, host and lag; expires when it falls silent
 WORKERS = "lockstep:worker:"  # + name: JSON, expires when its worker falls silent
 
 

@@ -1,0 +1,102 @@
+"""From the tuples a rank appends to a frame's columns. Runs in the writer's thread, for a whole flush at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from trainer.trace.frame import COUNTER_COLUMNS, MARK_COLUMNS, SPAN_COLUMNS, Columns, empty
+from trainer.trace.kinds import LANE_OF
+
+# kind, start_ns, end_ns, step, micro_batch, stage, peer, bytes, sequence, name, group
+Row = tuple[int, int, int, int, int, int, int, int, int, str, str]
+CounterRow = tuple[str, float, int, int]  # name, value, step, at_ns
+MarkRow = tuple[str, str, int, int]  # kind, text, step, at_ns
+
+_LANE = np.full(256, 255, np.uint8)
+for _kind, _lane in LANE_OF.items():
+    _LANE[_kind] = _lane
+
+
+class Strings:
+    """The table of one frame's text: each text once, columns hold its place."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}
+
+    def places(self, texts: Sequence[str]) -> np.ndarray[Any, Any]:
+        for text in dict.fromkeys(texts):
+            if not isinstance(text, str):
+                raise TypeError(f"{text!r} is not text")
+            self._places.setdefault(text, len(self._places))
+        return np.fromiter(map(self._places.__getitem__, texts), np.uint16, len(texts))
+
+    @property
+    def table(self) -> list[str]:
+        return list(self._places)
+
+
+def spans(rows: Sequence[Row], strings: Strings, shift_ns: int) -> Columns:
+    """The columns of `rows`, whose times become times on the run's clock by adding `shift_ns`."""
+    if not rows:
+        return empty(SPAN_COLUMNS)
+    kind, start, end, step, micro_batch, stage, peer, size, sequence, name, group = zip(*rows, strict=True)
+    kinds = np.array(kind, np.uint8)
+    lanes = _LANE[kinds]
+    if (lanes == 255).any():
+        raise ValueError("a span's kind is not one of trainer.trace.kinds")
+    start_ns, end_ns = np.array(start, np.int64), np.array(end, np.int64)
+    if (end_ns < start_ns).any():
+        raise ValueError("a span ends before it starts")
+    return {
+        "start_ns": (start_ns + shift_ns).astype("<f8"),
+        "duration_ns": (end_ns - start_ns).astype("<f8"),
+        "bytes": np.array(size, "<f8"),
+        "step": np.array(step, "<i4"),
+        "sequence": np.array(sequence, "<i4"),
+        "peer": np.array(peer, "<i4"),
+        "micro_batch": np.array(micro_batch, "<i2"),
+        "stage": np.array(stage, "<i2"),
+        "name": strings.places(name),
+        "group": strings.places(group),
+        "kind": kinds,
+        "lane": lanes,
+    }
+
+
+def counters(rows: Sequence[CounterRow], strings: Strings, shift_ns: int) -> Columns:
+    if not rows:
+        return empty(COUNTER_COLUMNS)
+    name, value, step, at = zip(*rows, strict=True)
+    return {
+        "time_ns": (np.array(at, np.int64) + shift_ns).astype("<f8"),
+        "value": np.array(value, "<f8"),
+        "step": np.array(step, "<i4"),
+        "name": strings.places(name),
+    }
+
+
+def marks(rows: Sequence[MarkRow], strings: Strings, shift_ns: int) -> Columns:
+    if not rows:
+        return empty(MARK_COLUMNS)
+    kind, text, step, at = zip(*rows, strict=True)
+    return {
+        "time_ns": (np.array(at, np.int64) + shift_ns).astype("<f8"),
+        "step": np.array(step, "<i4"),
+        "kind": strings.places(kind),
+        "text": strings.places(text),
+    }
+
+
+def fitting(rows: list[Any], convert: Callable[[Sequence[Any], Strings, int], Columns]) -> list[Any]:
+    """The rows that `convert` takes one by one: what is left when it refused them together."""
+    good = []
+    for row in rows:
+        try:
+            convert([row], Strings(), 0)
+        except (TypeError, ValueError, OverflowError):
+            continue
+        good.append(row)
+    return good

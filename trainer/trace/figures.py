@@ -1,0 +1,143 @@
+"""Every figure that is shown anywhere, with its one definition; and a run's summary from its steps."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Definition:
+    title: str
+    unit: str  # "share" is shown in per cent
+    definition: str
+    formula: str = ""
+
+
+# Of a run. The keys are those of Run.figures.
+RUN_DEFINITIONS = {
+    "spans": Definition(
+        "Spans", "count", "How many pieces of work, transfers and waits the run's ranks recorded and the store holds."
+    ),
+    "dropped_spans": Definition(
+        "Lost spans", "count", "Spans that a rank recorded but that found no way to the store.", "recorded by all ranks − stored"
+    ),
+    "bubble_share": Definition(
+        "Bubble", "share",
+        "The part of a step's work time in which ranks do not compute the model, as a share of the whole; the median over steps.",
+        "median over steps of 1 − Σ busy / (ranks × (last end − first start))",
+    ),
+    "bubble_share_ideal": Definition(
+        "Bubble, of the ideal", "share",
+        "The same idle time as a share of the time that the work alone takes; the median over steps.",
+        "median over steps of Σ idle / Σ busy",
+    ),
+    "bubble_share_theory": Definition(
+        "Bubble in theory", "share",
+        "What the bubble would be if every action took its modelled time and transfers took none, as a share of the whole.",
+        "set by the schedule; (p − 1) / (m + p − 1) for p stages and m micro-batches under GPipe and 1F1B",
+    ),
+    "loss_first": Definition("First loss", "loss", "The loss of the first step that reported one."),
+    "loss_last": Definition("Last loss", "loss", "The loss of the latest step that reported one."),
+    "step_seconds": Definition(
+        "Step time", "s", "How long after one step the next one is through; the median over steps.",
+        "median over steps of (end of the step − end of the step before)",
+    ),
+    "steps_figured": Definition(
+        "Complete steps", "count", "Steps that every rank went through with no span missing; medians are taken over these."
+    ),
+    "clock_uncertainty_ns": Definition(
+        "Clock uncertainty", "ns", "By how much a rank's times may be out against rank 0's; the largest of all ranks.",
+        "half of the quickest exchange with rank 0",
+    ),
+    "zero_unix_ns": Definition("Start of the run's clock", "unix ns", "The moment at which the run's clock shows 0."),
+}
+
+# Of a step. The keys are those of a step's row.
+STEP_DEFINITIONS = {
+    "step": Definition("Step", "number", "Steps count from 0."),
+    "start_ns": Definition("Start", "ns", "When the first rank began the step, on the run's clock."),
+    "end_ns": Definition("End", "ns", "When the last rank ended the step, on the run's clock."),
+    "duration_ns": Definition(
+        "Extent", "ns", "From the first rank's start to the last rank's end; a pipeline begins the next step before.",
+        "end − start",
+    ),
+    "period_ns": Definition(
+        "Step time", "ns", "How long after the step before this one was through; for the first step its extent.",
+        "end − end of the step before",
+    ),
+    "work_start_ns": Definition("Start of the work", "ns", "When the first forward of any rank began."),
+    "work_end_ns": Definition("End of the work", "ns", "When the last backward of any rank ended."),
+    "bubble_share": Definition(
+        "Bubble", "share",
+        "The part of the step's work time in which ranks are neither in a forward nor in a backward, as a share of the whole.",
+        "1 − Σ busy / (ranks × (end of the work − start of the work))",
+    ),
+    "ideal_share": Definition(
+        "Bubble, of the ideal", "share", "The same idle time as a share of the time that the work alone takes.", "Σ idle / Σ busy"
+    ),
+    "busy_ns": Definition("Busy", "ns", "Time in forwards and backwards, for each rank.", "Σ durations of forward and backward"),
+    "wait_ns": Definition("Waiting", "ns", "Time in which compute stood still until a sender had sent, for each rank."),
+    "collective_ns": Definition("In collectives", "ns", "Time in collectives, waiting for others included, for each rank."),
+    "loss": Definition("Loss", "loss", "The step's mean loss over all samples, before its gradients changed the weights."),
+    "samples": Definition("Samples", "count", "Samples learned from in the step, over all copies of the model."),
+    "samples_per_second": Definition(
+        "Samples per second", "1/s", "How fast the step went through its samples.", "samples / step time"
+    ),
+    "learning_rate": Definition("Learning rate", "", "The optimizer's rate in the step."),
+    "grad_norm": Definition("Gradient norm", "", "The length of the gradient of all parameters as one vector."),
+    "complete": Definition("Complete", "yes or no", "Whether every rank went through the step with no span missing."),
+}
+
+DEFINITIONS = {**STEP_DEFINITIONS, **RUN_DEFINITIONS}
+
+
+def bubble_shares(busy_ns: float, ranks: int, window_ns: float) -> tuple[float, float]:
+    """(share of the whole, share of the ideal) of the idle time of `ranks` that worked `busy_ns` together in a window."""
+    idle_ns = ranks * window_ns - busy_ns
+    return idle_ns / (ranks * window_ns), idle_ns / busy_ns
+
+
+class RunFigures:
+    """The summary of the step rows so far; a number each for every complete step is kept."""
+
+    def __init__(self) -> None:
+        self._bubble, self._ideal, self._period_ns = array("d"), array("d"), array("d")
+        self._first_loss: tuple[float, float] = (math.inf, math.nan)  # step, loss
+        self._last_loss: tuple[float, float] = (-1.0, math.nan)
+        self._complete = 0
+
+    def add(self, row: dict[str, Any]) -> None:
+        if row["loss"] is not None:
+            self._first_loss = min(self._first_loss, (row["step"], row["loss"]))
+            self._last_loss = max(self._last_loss, (row["step"], row["loss"]))
+        if not row["complete"]:
+            return
+        self._complete += 1
+        self._period_ns.append(row["period_ns"])
+        if row["bubble_share"] is not None:
+            self._bubble.append(row["bubble_share"])
+            self._ideal.append(row["ideal_share"])
+
+    def as_dict(self) -> dict[str, Any]:
+        step_ns = _median(self._period_ns)
+        return {
+            "bubble_share": _median(self._bubble),
+            "bubble_share_ideal": _median(self._ideal),
+            "loss_first": _finite(self._first_loss[1]),
+            "loss_last": _finite(self._last_loss[1]),
+            "step_seconds": None if step_ns is None else step_ns / 1e9,
+            "steps_figured": self._complete,
+        }
+
+
+def _median(values: array[float]) -> float | None:
+    return float(np.median(np.frombuffer(values, np.float64))) if len(values) else None
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,120 @@
+"""Where frames go: a run's Redis stream, or a file of whole frames one after another."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import numpy as np
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from trainer.trace.frame import HEADER, MAGIC
+from trainer.trace.stream import FRAME, frames_key
+
+
+class SinkAway(Exception):
+    """The frame was not taken, or nobody knows whether it was: send it again later."""
+
+
+class Sink(Protocol):
+    def send(self, frame: bytes) -> None:
+        """Hand over one frame; SinkAway when that could not be done."""
+
+
+class RedisSink:
+    """The run's stream. No retries of its own: the writer keeps order by deciding what is sent next."""
+
+    def __init__(self, url: str, run_id: str, timeout_seconds: float = 1.5):
+        self._key = frames_key(run_id)
+        self._client = redis.Redis.from_url(
+            url, socket_timeout=timeout_seconds, socket_connect_timeout=timeout_seconds, retry=Retry(NoBackoff(), 0)
+        )
+
+    def send(self, frame: bytes) -> None:
+        try:
+            self._client.xadd(self._key, {FRAME: frame})
+        except (redis.RedisError, OSError) as error:
+            raise SinkAway(str(error)) from error
+
+
+class FileSink:
+    """Frames appended to a file; `read_frames` gives them back."""
+
+    def __init__(self, path: Path):
+        self._path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+
+    def send(self, frame: bytes) -> None:
+        try:
+            append_frame(self._path, frame)
+        except OSError as error:
+            raise SinkAway(str(error)) from error
+
+
+def append_frame(path: Path, frame: bytes) -> None:
+    """Append all of `frame`, or nothing of it."""
+    with path.open("ab") as file:
+        before = os.fstat(file.fileno()).st_size
+        try:
+            file.write(frame)
+            file.flush()
+        except OSError:
+            os.ftruncate(file.fileno(), before)
+            raise
+
+
+def read_frames(path: Path, at: int = 0) -> Iterator[tuple[bytes, int]]:
+    """The whole frames of a file from byte `at`, each with the place where it ends.
+
+    Stops at a frame that was cut off, as the last one is when its writer was killed.
+    """
+    try:
+        file: BinaryIO = path.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        file.seek(at)
+        while len(header := file.read(HEADER.itemsize)) == HEADER.itemsize:
+            fields = np.frombuffer(header, HEADER, 1)[0]
+            size = int(fields["frame_bytes"])
+            if bytes(fields["magic"]) != MAGIC or size < HEADER.itemsize:
+                return
+            body = file.read(size - HEADER.itemsize)
+            if len(body) < size - HEADER.itemsize:
+                return
+            at += size
+            yield header + body, at
+
+
+def resend_spill(path: Path, sink: Sink) -> int:
+    """Send what a rank that is gone left in its spill file; how many frames went.
+
+    What was sent is cut from the file, and the file goes when nothing is left. SinkAway when the
+    sink stopped taking frames: call again later for the rest.
+    """
+    sent, done = 0, 0
+    try:
+        for frame, end in read_frames(path):
+            sink.send(frame)
+            sent, done = sent + 1, end
+    except SinkAway:
+        cut_front(path, done)
+        raise
+    path.unlink(missing_ok=True)
+    return sent
+
+
+def cut_front(path: Path, size: int) -> None:
+    """Remove the first `size` bytes of a file; whoever is interrupted leaves the old file or the new one."""
+    if not size:
+        return
+    rest = path.with_suffix(".rest")
+    with path.open("rb") as old, rest.open("wb") as new:
+        old.seek(size)
+        while chunk := old.read(1 << 20):
+            new.write(chunk)
+    os.replace(rest, path)

@@ -1,0 +1,125 @@
+"""Reads a run's store, while it grows or long after."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trainer.trace import journal, manifest, segments, zoom
+from trainer.trace.columns import Strings
+from trainer.trace.frame import COUNTER_COLUMNS, MARK_COLUMNS, SPAN_COLUMNS, Columns, Frame, empty, encode
+from trainer.trace.manifest import Manifest, Segment
+from trainer.trace.store_writer import journal_file, segment_file, zoom_file
+
+
+class StoreReader:
+    """The store as `manifest` names it; `refresh` looks whether there is more by now."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.manifest: Manifest = manifest.load(folder)
+
+    def refresh(self) -> Manifest:
+        self.manifest = manifest.load(self.folder)
+        return self.manifest
+
+    def frames(self, after_segment: int, max_bytes: int) -> tuple[int, list[bytes]]:
+        """(last segment sent, frames) of whole segments after `after_segment`, up to about `max_bytes`, at least one segment.
+
+        Each rank's share of a segment is one frame with the last sequence number that it holds. Whoever drops
+        frames whose number is not above the rank's last therefore loses and doubles nothing when the live
+        stream follows, also where both hold the same spans. Spans are in the order of recording: who has a part
+        of such a frame skips as many as it has beyond the frame's `spans_before`.
+        """
+        sent: list[bytes] = []
+        total, last = 0, after_segment
+        for segment in self.manifest.segments[after_segment:]:
+            of_segment = [encode(frame) for frame in self.segment_frames(segment)]
+            size = sum(map(len, of_segment))
+            if sent and total + size > max_bytes:
+                break
+            sent += of_segment
+            total, last = total + size, segment.number
+        return last, sent
+
+    def segment_frames(self, segment: Segment) -> list[Frame]:
+        """One frame a rank."""
+        spans = segments.from_parquet(segment_file(self.folder, segment.number).read_bytes())
+        counters, marks = self._rows("counters", *segment.counters), self._rows("marks", *segment.marks)
+        frames = []
+        for rank, part in sorted(segment.ranks.items()):
+            columns, texts = spans.get(rank, (empty(SPAN_COLUMNS), []))
+            strings = Strings()
+            moved = strings.places(texts)  # texts of a segment are unique but for the two columns' own tables
+            for name in ("name", "group"):
+                columns[name] = moved[columns[name]] if len(texts) else columns[name]
+            frames.append(Frame(
+                rank=rank, sequence=part.sequence, spans=columns,
+                counters=_counters([row for row in counters if row[0] == rank], strings),
+                marks=_marks([row for row in marks if row[0] == rank], strings),
+                strings=strings.table, spans_before=part.spans_before, spans_dropped=part.spans_dropped,
+                clock_offset_ns=part.clock_offset_ns, clock_uncertainty_ns=part.clock_uncertainty_ns,
+                written_ns=part.written_ns, final=part.final,
+            ))
+        return frames
+
+    def steps(self) -> list[dict[str, Any]]:
+        """The figures of every step, in the steps' order."""
+        rows = {row["step"]: row for row in self._all("steps")}
+        return [rows[step] for step in sorted(rows)]
+
+    def counters(self, name: str) -> Columns:
+        """The columns rank, time_ns, value and step of one counter, in the order of time."""
+        rows = sorted((row[:4] for row in self._all("counters") if row[4] == name), key=lambda row: row[1])
+        columns = zip(*rows, strict=True) if rows else [()] * 4
+        dtypes = {"rank": np.int32, "time_ns": np.float64, "value": np.float64, "step": np.int32}
+        return {key: np.array(column, dtype) for (key, dtype), column in zip(dtypes.items(), columns, strict=True)}
+
+    def marks(self) -> list[dict[str, Any]]:
+        return [dict(zip(("rank", "time_ns", "step", "kind", "text"), row, strict=True)) for row in self._all("marks")]
+
+    def zoom(self, from_ns: int | None = None, to_ns: int | None = None) -> Columns:
+        """The first zoom level of a window: one row a cell, see `trainer.trace.zoom.dominant`.
+
+        Only segments that reach into the window are opened.
+        """
+        first = None if from_ns is None else from_ns >> zoom.CELL_BITS
+        beyond = None if to_ns is None else -(-to_ns >> zoom.CELL_BITS)
+        parts = []
+        for segment in self._within(from_ns, to_ns):
+            rows = zoom.from_parquet(zoom_file(self.folder, segment.number).read_bytes())
+            keep = np.ones(len(rows["cell"]), bool)
+            if first is not None:
+                keep &= rows["cell"] >= first
+            if beyond is not None:
+                keep &= rows["cell"] < beyond
+            parts.append({name: column[keep] for name, column in rows.items()})
+        return zoom.dominant(zoom.merged(parts))
+
+    def _within(self, from_ns: int | None, to_ns: int | None) -> list[Segment]:
+        """Segments with spans in the window, widened to whole cells."""
+        low = -np.inf if from_ns is None else from_ns >> zoom.CELL_BITS << zoom.CELL_BITS
+        high = np.inf if to_ns is None else -(-to_ns >> zoom.CELL_BITS) << zoom.CELL_BITS
+        return [s for s in self.manifest.segments if s.spans and s.end_ns >= low and s.start_ns < high]
+
+    def _all(self, name: str) -> list[Any]:
+        return self._rows(name, 0, self.manifest.journals.get(name, 0))
+
+    def _rows(self, name: str, start: int, end: int) -> list[Any]:
+        return journal.read(journal_file(self.folder, name), start, end)
+
+
+def _counters(rows: list[list[Any]], strings: Strings) -> Columns:
+    if not rows:
+        return empty(COUNTER_COLUMNS)
+    _, time_ns, value, step, name = zip(*rows, strict=True)
+    return {"time_ns": np.array(time_ns), "value": np.array(value), "step": np.array(step), "name": strings.places(name)}
+
+
+def _marks(rows: list[list[Any]], strings: Strings) -> Columns:
+    if not rows:
+        return empty(MARK_COLUMNS)
+    _, time_ns, step, kind, text = zip(*rows, strict=True)
+    return {"time_ns": np.array(time_ns), "step": np.array(step), "kind": strings.places(kind), "text": strings.places(text)}

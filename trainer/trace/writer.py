@@ -1,0 +1,159 @@
+"""The writer of one rank: the training thread appends, a thread in the background sends.
+
+Budget of the hot path, `add`: 300 ns a span. It is the bound `append` of a list that lives as long
+as the writer; the thread takes the front of that list away, which no append can fall into.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from trainer.trace import columns
+from trainer.trace.columns import CounterRow, MarkRow, Row, Strings
+from trainer.trace.frame import NONE, Columns, Frame, encode
+from trainer.trace.outbox import Outbox
+from trainer.trace.sinks import Sink
+
+log = logging.getLogger(__name__)
+
+MOST_SPANS_A_FRAME = 4096
+
+
+class Writer:
+    """Frames of `rank` to `sink`, every `flush_ms`, of at most MOST_SPANS_A_FRAME spans each.
+
+    Times are given as `time.monotonic_ns()` of this machine. As long as the run's zero is not known
+    nothing is sent: give `zero_ns`, or `set_clock` and then `set_zero` once they are measured.
+    """
+
+    add: Callable[[Row], None]  # hot path: (kind, start_ns, end_ns, step, micro_batch, stage, peer, bytes, sequence, name, group)
+
+    def __init__(self, rank: int, sink: Sink, spill: Path, flush_ms: float = 100, zero_ns: int = 0):
+        self.rank = rank
+        self._rows: list[Row] = []
+        self._counters: list[CounterRow] = []
+        self._marks: list[MarkRow] = []
+        self.add = self._rows.append
+        self._clock = (0, 0.0)  # offset and uncertainty change together
+        self._zero_ns = zero_ns
+        self._zero_known = threading.Event()
+        if zero_ns:
+            self._zero_known.set()
+        self._began_ns = time.monotonic_ns()
+        self._outbox = Outbox(sink, spill)
+        self._sequence = 0
+        self._spans_recorded = 0
+        self._spans_unfit = 0
+        self._flush_seconds = flush_ms / 1000
+        self._closing = threading.Event()
+        self._close_by = 0.0
+        self._process = os.getpid()
+        self._thread = threading.Thread(target=self._work, name="trace-writer", daemon=True)
+        self._thread.start()
+
+    def counter(self, name: str, value: float, step: int = NONE, at_ns: int | None = None) -> None:
+        self._counters.append((name, value, step, time.monotonic_ns() if at_ns is None else at_ns))
+
+    def mark(self, kind: str, text: str, step: int = NONE, at_ns: int | None = None) -> None:
+        self._marks.append((kind, text, step, time.monotonic_ns() if at_ns is None else at_ns))
+
+    def set_zero(self, zero_ns: int) -> None:
+        """Where the run's clock is 0, in rank 0's `time.monotonic_ns()`."""
+        self._zero_ns = zero_ns
+        self._zero_known.set()
+
+    def set_clock(self, offset_ns: float, uncertainty_ns: float) -> None:
+        """What to add to this machine's clock for rank 0's, and by how much that may be wrong."""
+        self._clock = (round(offset_ns), float(uncertainty_ns))
+
+    def close(self, deadline_seconds: float = 5.0) -> None:
+        """Send the rest and a last frame; what cannot be sent by then lies in the spill file. Whoever calls again waits too."""
+        if os.getpid() != self._process:
+            return  # a forked child has no thread, and its parent's spans are not its own
+        if not self._closing.is_set():
+            self._close_by = time.monotonic() + deadline_seconds
+            self._closing.set()
+        self._thread.join(deadline_seconds + 3)  # a send in flight ends by its socket's time-out
+        if self._thread.is_alive():
+            log.error("rank %s: the writer did not end within %.1f s", self.rank, deadline_seconds + 3)
+
+    def _work(self) -> None:
+        while not self._closing.wait(self._flush_seconds):
+            try:
+                self._flush()
+            except Exception:  # whatever it is, the job goes on and later spans are still sent
+                log.exception("rank %s: a flush failed", self.rank)
+        try:
+            self._finish()
+        except Exception:
+            log.exception("rank %s: the last flush failed", self.rank)
+
+    def _flush(self) -> None:
+        if self._zero_known.is_set():
+            while self._rows or self._counters or self._marks:
+                self._put(final=False)
+            self._outbox.drain()
+
+    def _finish(self) -> None:
+        if not self._zero_known.is_set():
+            self.set_zero(self._began_ns + self._clock[0])
+        try:
+            while max(len(self._rows), len(self._counters), len(self._marks)) > MOST_SPANS_A_FRAME:
+                self._put(final=False)
+            self._put(final=True)
+            while not self._outbox.drain(anyway=True) and time.monotonic() < self._close_by:
+                time.sleep(min(0.1, max(0.0, self._close_by - time.monotonic())))
+        finally:
+            self._outbox.spill_all()
+
+    def _put(self, final: bool) -> None:
+        """Take the front of what was appended and put it into the outbox as one frame."""
+        offset_ns, uncertainty_ns = self._clock
+        shift_ns, strings = offset_ns - self._zero_ns, Strings()
+        before = self._spans_recorded
+        rows = _take(self._rows)
+        self._spans_recorded += len(rows)
+        spans, self._spans_unfit = self._convert(rows, columns.spans, strings, shift_ns)
+        frame = Frame(
+            rank=self.rank,
+            sequence=self._sequence + 1,
+            spans=spans,
+            counters=self._convert(_take(self._counters), columns.counters, strings, shift_ns)[0],
+            marks=self._convert(_take(self._marks), columns.marks, strings, shift_ns)[0],
+            strings=strings.table,
+            spans_before=before,
+            spans_dropped=self._outbox.spans_dropped + self._spans_unfit,
+            clock_offset_ns=offset_ns,
+            clock_uncertainty_ns=uncertainty_ns,
+            written_ns=time.monotonic_ns() + shift_ns,
+            final=final,
+        )
+        data = encode(frame)
+        self._sequence += 1
+        self._outbox.put(data, len(rows))
+
+    def _convert(
+        self, rows: list[Any], convert: Callable[[Sequence[Any], Strings, int], Columns], strings: Strings, shift_ns: int
+    ) -> tuple[Columns, int]:
+        """The columns of the rows that can be written, and how many spans could not be so far."""
+        try:
+            return convert(rows, strings, shift_ns), self._spans_unfit
+        except (TypeError, ValueError, OverflowError) as error:
+            good = columns.fitting(rows, convert)
+            log.error("rank %s: %s of %s rows cannot be written: %s", self.rank, len(rows) - len(good), len(rows), error)
+            lost = len(rows) - len(good) if convert is columns.spans else 0
+            return convert(good, strings, shift_ns), self._spans_unfit + lost
+
+
+def _take(rows: list[Any]) -> list[Any]:
+    """The front of a list that another thread appends to, at most a frame's worth, removed from it."""
+    count = min(len(rows), MOST_SPANS_A_FRAME)
+    front = rows[:count]
+    del rows[:count]
+    return front
