@@ -27,6 +27,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django_htmx",
     "csp",
+    "ninja",  # for its static files alone
     "channels",
     "dashboard",
     "dashboard.accounts",

@@ -5,4 +5,6 @@ from django.urls import include, path
 urlpatterns = [
     path("", include("dashboard.accounts.urls")),
     path("", include("dashboard.runs.urls")),
+    path("", include("dashboard.charts.urls")),
+    path("", include("dashboard.api.urls")),
 ]

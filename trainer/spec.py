@@ -131,7 +131,9 @@ def _load_json(text: str | bytes) -> Any:
 
     try:
         return json.loads(text, parse_constant=refuse)
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except SpecError:
+        raise
+    except (ValueError, RecursionError) as error:  # also numbers of thousands of digits, and lists in lists without end
         raise SpecError([FieldError("", None, f"this is not JSON: {error}")]) from None
 
 

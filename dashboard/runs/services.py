@@ -78,6 +78,11 @@ def note(run_id: str, **fields: Any) -> None:
         door.tell(run_id)
 
 
+def adopt(owner: Any) -> None:
+    """Runs that the command line launched before anybody had an account become the first owner's."""
+    Run.objects.filter(owner=None).update(owner=owner)
+
+
 def place_in_queue(run: Run) -> int:
     """1 for the next to start; 0 when it is not waiting."""
     if run.state != State.QUEUED:

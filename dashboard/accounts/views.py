@@ -1,0 +1,58 @@
+"""Logging in and out, and the first visit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth import login
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.views import LoginView
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods
+
+from dashboard.accounts import first_visit
+from dashboard.accounts.forms import LoginForm, OwnerForm
+from dashboard.runs import services
+
+
+@method_decorator(login_not_required, name="dispatch")
+class Login(LoginView):
+    template_name = "accounts/login.html"
+    authentication_form = LoginForm
+    redirect_authenticated_user = True
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(**kwargs) | {"nobody_yet": not first_visit.is_over()}
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        response = super().form_invalid(form)
+        response.status_code = 429 if form.waits else 422
+        return response
+
+
+@login_not_required
+@never_cache
+@sensitive_post_parameters("password1", "password2")
+@require_http_methods(["GET", "POST"])
+def welcome(request: HttpRequest, token: str) -> HttpResponse:
+    """Makes the owner's account. Once anybody has one, this address never existed."""
+    if not first_visit.is_open_to(token):
+        raise Http404("There is no such page.")
+    form = OwnerForm(request.POST or None)
+    if request.method == "GET":
+        return render(request, "accounts/welcome.html", {"form": form})
+    if not form.is_valid():
+        return render(request, "accounts/welcome.html", {"form": form}, status=422)
+    with first_visit.claimed() as mine:
+        if not mine:
+            raise Http404("There is no such page.")
+        owner = form.save(commit=False)
+        owner.is_superuser = owner.is_staff = True
+        owner.save()
+    services.adopt(owner)
+    login(request, owner)
+    return redirect("runs")

@@ -1,0 +1,108 @@
+"""From what a person gives (a form, a file, a preset with changes) to a job that this server can run."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+from django.conf import settings
+
+from trainer.complaints import FieldError, SpecError
+from trainer.presets import PRESETS, Preset, preset
+from trainer.spec import JobSpec, parse
+
+
+def checked(given: str | bytes | dict[str, Any]) -> JobSpec:
+    """A valid JobSpec within this host's limits, or a SpecError."""
+    spec = parse(given)
+    complaints = beyond_host(spec)
+    if complaints:
+        raise SpecError(complaints)
+    return spec
+
+
+def beyond_host(spec: JobSpec) -> list[FieldError]:
+    """What a JobSpec allows and this host does not."""
+    found = []
+    most = settings.CONF.most_ranks
+    if spec.ranks > most:
+        axis = "grid.pp" if spec.grid.pp > spec.grid.dp else "grid.dp"
+        other = spec.ranks // getattr(spec.grid, axis.removeprefix("grid."))
+        fit = f"{most // other} or fewer here would do" if other <= most else f"at most {most} in all would do"
+        found.append(FieldError(axis, getattr(spec.grid, axis.removeprefix("grid.")),
+                                f"the grid makes {spec.ranks} ranks and this host runs at most {most} "
+                                f"(LOCKSTEP_MOST_RANKS); {fit}"))
+    if any(ord(letter) < 32 or ord(letter) == 127 for letter in spec.name):
+        found.append(FieldError("name", spec.name, "a name of one line without control characters would do"))
+    return found
+
+
+def from_preset(key: Any, changes: Any = None) -> JobSpec:
+    """Preset `key` with `changes`, a mapping of dotted paths such as `grid.pp` to values."""
+    chosen = preset(key) if isinstance(key, str) else None
+    if chosen is None:
+        raise SpecError([FieldError("preset", key, f"there is no such preset; {', '.join(PRESETS)} would do")])
+    if not isinstance(changes or {}, dict):
+        raise SpecError([FieldError("set", changes, 'an object of changes would do, such as {"grid.pp": 2}')])
+    return checked(with_changes(chosen.spec.model_dump(), changes or {}))
+
+
+def with_changes(job: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """`job` with each dotted path set to its value; another kind of model starts from its defaults."""
+    changed = {key: dict(value) if isinstance(value, dict) else value for key, value in job.items()}
+    kind = changes.get("model.name")
+    if kind is not None and kind != changed["model"]["name"]:
+        changed["model"] = {"name": kind}
+    for path, value in changes.items():
+        *parents, last = path.split(".")
+        at = changed
+        for parent in parents:
+            at = at.setdefault(parent, {})
+            if not isinstance(at, dict):
+                raise SpecError([FieldError(path, value, "there is no such field; check its spelling")])
+        at[last] = value
+    return changed
+
+
+def command_line(spec: JobSpec) -> str:
+    """The command that launches the same job: the preset that is nearest, and what differs from it."""
+    candidates = [one for one in PRESETS.values() if one.spec.model.name == spec.model.name]
+    nearest, changes = min(((one, _differences(one.spec, spec)) for one in candidates), key=lambda pair: len(pair[1]))
+    words = ["manage.py", "launch", nearest.key]
+    for path, value in changes.items():
+        words += ["--set", f"{path}={_written(value)}"]
+    return shlex.join(words)
+
+
+def same_preset(spec: JobSpec) -> Preset | None:
+    """The preset that `spec` is, whatever its name."""
+    return next((one for one in PRESETS.values() if not set(_differences(one.spec, spec)) - {"name"}), None)
+
+
+def _differences(base: JobSpec, spec: JobSpec) -> dict[str, Any]:
+    """Dotted paths at which `spec` differs from `base`, with its values there."""
+    old = flat(base.model_dump())
+    return {path: value for path, value in flat(spec.model_dump()).items() if path not in old or old[path] != value}
+
+
+def flat(job: dict[str, Any]) -> dict[str, Any]:
+    """Dotted paths to values: {"grid": {"pp": 4}} becomes {"grid.pp": 4}."""
+    found: dict[str, Any] = {}
+    for key, value in job.items():
+        if isinstance(value, dict):
+            found |= {f"{key}.{path}": inner for path, inner in flat(value).items()}
+        else:
+            found[key] = value
+    return found
+
+
+def _written(value: Any) -> str:
+    """As `--set` reads it: JSON, or else a string."""
+    if not isinstance(value, str):
+        return json.dumps(value)
+    try:
+        json.loads(value)
+    except ValueError:
+        return value
+    return json.dumps(value)  # a name such as "12" must not become a number

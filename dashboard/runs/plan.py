@@ -1,0 +1,99 @@
+"""What a job will be, before it runs: its ranks, its theory, how long a step takes, and what to mind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from dashboard.runs import fleet
+from dashboard.runs.intake import command_line
+from dashboard.runs.sketch import Sketch, sketch
+from dashboard.runs.words import grid_words
+from trainer.grid import Grid
+from trainer.schedules.theory import bubble_formula, bubble_share
+from trainer.spec import JobSpec
+
+MOST_CELLS = 128  # ranks drawn; the rest is a number
+
+
+@dataclass(frozen=True)
+class Plan:
+    spec: JobSpec
+    ranks: int
+    rows: list[list[dict[str, int]]]  # by copy: the addresses of its ranks, by stage
+    ranks_not_drawn: int
+    bubble_share: float
+    bubble_formula: str
+    step_ms: float | None  # None where the pace is real: it is for the run to tell
+    sketch: Sketch | None
+    command: str
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def words(self) -> str:
+        return grid_words(self.spec.grid.model_dump())
+
+    @property
+    def step_seconds(self) -> float | None:
+        return None if self.step_ms is None else self.step_ms / 1000
+
+    @property
+    def run_seconds(self) -> float | None:
+        return None if self.step_ms is None else self.step_ms * self.spec.steps / 1000
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "ranks": self.ranks,
+            "grid": self.rows,
+            "theory": {"bubble_share": self.bubble_share, "formula": self.bubble_formula},
+            "step_ms": self.step_ms,
+            "command": self.command,
+            "warnings": self.warnings,
+        }
+
+
+def plan(spec: JobSpec) -> Plan:
+    rows = _rows(spec)
+    share = bubble_share(spec)
+    return Plan(
+        spec=spec,
+        ranks=spec.ranks,
+        rows=rows,
+        ranks_not_drawn=spec.ranks - sum(map(len, rows)),
+        bubble_share=share,
+        bubble_formula=bubble_formula(spec),
+        step_ms=_busy_ms(spec) / (1 - share) if spec.pace.kind == "paced" else None,
+        sketch=sketch(spec),
+        command=command_line(spec),
+        warnings=_warnings(spec),
+    )
+
+
+def _busy_ms(spec: JobSpec) -> float:
+    """What every rank works in one step."""
+    return spec.schedule.micro_batches * (spec.pace.forward_ms + spec.pace.backward_ms)
+
+
+def _rows(spec: JobSpec) -> list[list[dict[str, int]]]:
+    grid = Grid.of(spec.grid)
+    by_copy: dict[int, list[dict[str, int]]] = {}
+    for rank in range(min(spec.ranks, MOST_CELLS)):
+        address = grid.address(rank)
+        by_copy.setdefault(address.dp, []).append({"rank": rank, "stage": address.pp, "copy": address.dp})
+    return list(by_copy.values())
+
+
+def _warnings(spec: JobSpec) -> list[str]:
+    try:
+        workers = fleet.workers()
+    except fleet.FleetUnknown:
+        return ["Redis does not answer, so nothing can start yet. The run waits in the queue."]
+    if not workers:
+        return ["No worker is there. The run waits in the queue until one comes: `manage.py up` starts one."]
+    able = [worker for worker in workers if spec.device in worker.devices]
+    if not able:
+        return [f"No worker here has a {spec.device} device. The run waits in the queue until one does."]
+    most = max(worker.ranks for worker in able)
+    if spec.ranks > most:
+        return [f"The largest worker has {most} rank slots and this job needs {spec.ranks}. The run waits until one has enough."]
+    return []

@@ -1,0 +1,49 @@
+"""A run as the page, the socket and the API show it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from dashboard.runs.models import Run
+from dashboard.runs.services import place_in_queue
+from trainer.grid import Grid
+from trainer.schedules.theory import bubble_formula, bubble_share
+from trainer.spec import JobSpec
+
+
+def as_dict(run: Run) -> dict[str, Any]:
+    """Everything about `run` but what it recorded; times in milliseconds since 1970. At most one query."""
+    spec = run.spec
+    return {
+        "id": run.id,
+        "name": run.name,
+        "state": run.state,
+        "reason": run.reason,
+        "failure": run.failure,
+        "has_ended": run.has_ended,
+        "place_in_queue": place_in_queue(run),
+        "steps": spec.steps,
+        "steps_done": run.steps_done,
+        "ranks": spec.ranks,
+        "created": _unix_ms(run.created_at),
+        "started": _unix_ms(run.started_at),
+        "ended": _unix_ms(run.ended_at),
+        "sealed": _unix_ms(run.sealed_at),
+        "worker": run.worker,
+        "realtime": run.realtime,
+        "figures": run.figures,
+        "spec": run.spec_json,
+        "grid": _addresses(spec),
+        "theory": {"bubble_share": bubble_share(spec), "formula": bubble_formula(spec)},
+    }
+
+
+def _addresses(spec: JobSpec) -> list[dict[str, int]]:
+    grid = Grid.of(spec.grid)
+    return [asdict(grid.address(rank)) for rank in range(grid.ranks)]
+
+
+def _unix_ms(moment: datetime | None) -> int | None:
+    return None if moment is None else round(moment.timestamp() * 1000)

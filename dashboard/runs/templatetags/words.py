@@ -1,0 +1,11 @@
+"""`dashboard.runs.words` in templates."""
+
+from django import template
+
+from dashboard.runs import words
+
+register = template.Library()
+register.filter(words.ago)
+register.filter(words.duration)
+register.filter(words.figure)
+register.filter(words.percent)

@@ -1,0 +1,103 @@
+"""The gallery of presets and the launch form."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.views.decorators.http import require_http_methods, require_POST
+
+from dashboard.runs import forms, services
+from dashboard.runs.access import access
+from dashboard.runs.intake import checked, same_preset
+from dashboard.runs.plan import plan
+from dashboard.runs.sketch import sketch
+from trainer.complaints import FieldError, SpecError
+from trainer.presets import PRESETS, preset
+from trainer.spec import JobSpec
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def launch(request: HttpRequest) -> HttpResponse:
+    if request.method == "POST":
+        return _launched(request)
+    try:
+        spec, source = _starting_point(request)
+    except SpecError as error:
+        return _page(request, forms.values_of(JobSpec()), error.errors, status=404)
+    return _page(request, forms.values_of(spec), [], spec=spec, source=source)
+
+
+def _starting_point(request: HttpRequest) -> tuple[JobSpec, str]:
+    """The job that the form shows first, and where it comes from."""
+    if run_id := request.GET.get("from"):
+        run = access(request.user, run_id).run
+        return run.spec, f"{run.name} ({run.id})"
+    if key := request.GET.get("preset"):
+        return preset(key).spec, ""
+    return next(iter(PRESETS.values())).spec, ""
+
+
+def _launched(request: HttpRequest) -> HttpResponse:
+    as_json = "json" in request.POST
+    given = request.POST["json"] if as_json else forms.read(request.POST)
+    try:
+        spec = checked(given)
+    except SpecError as error:
+        values = forms.values_of(JobSpec()) if as_json else _posted(request.POST)
+        return _page(request, values, error.errors, status=422, json_text=request.POST.get("json"))
+    if request.POST.get("do") == "fill":
+        return _page(request, forms.values_of(spec), [], spec=spec)
+    return redirect("run", services.launch(spec, request.user).pk)
+
+
+@require_POST
+def check(request: HttpRequest) -> JsonResponse:
+    """What the form, as it stands, would launch; asked for while one types."""
+    try:
+        spec = checked(forms.read(request.POST))
+    except SpecError as error:
+        return JsonResponse({"errors": [_for_form(one, request.POST) for one in error.errors]})
+    found = plan(spec)
+    html = render_to_string("runs/_plan.html", {"plan": found}, request)
+    return JsonResponse(found.as_dict() | {"errors": [], "html": html, "json": _pretty(spec)})
+
+
+def _for_form(error: FieldError, posted: QueryDict) -> dict[str, Any]:
+    name = forms.field_name(error.field, posted.get("model.name") or "gpt")
+    return error.as_dict() | {"field": name or error.field}
+
+
+def _page(request: HttpRequest, values: dict[str, str], errors: list[FieldError], *, spec: JobSpec | None = None,
+          source: str = "", status: int = 200, json_text: str | None = None) -> HttpResponse:
+    if json_text is not None and errors:
+        sections, homeless = forms.bound(values, [])[0], errors  # the file is at fault, not the form
+    else:
+        sections, homeless = forms.bound(values, errors)
+    chosen = same_preset(spec) if spec else None
+    context = {
+        "gallery": [(one, sketch(one.spec), one is chosen) for one in PRESETS.values()],
+        "sections": sections,
+        "errors": homeless,
+        "failed": bool(errors),
+        "plan": plan(spec) if spec else None,
+        "source": source,
+        "json_text": json_text,
+        "json_errors": json_text is not None and bool(errors),
+        "spec_json": _pretty(spec) if spec else "",
+    }
+    return render(request, "runs/launch.html", context, status=status)
+
+
+def _posted(posted: QueryDict) -> dict[str, str]:
+    """Everything that was typed, right or wrong."""
+    return {name: str(posted[name]) for name in forms.FIELDS if name in posted}
+
+
+def _pretty(spec: JobSpec) -> str:
+    return json.dumps(spec.model_dump(), indent=2, ensure_ascii=False)
+
+

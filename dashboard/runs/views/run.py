@@ -1,0 +1,54 @@
+"""One run's page, for those who may see it and for the holders of a link."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from dashboard.runs import state
+from dashboard.runs.access import Access, access
+from dashboard.runs.views.sharing import forget_new_link, new_share_url
+
+
+@never_cache
+@require_safe
+def run(request: HttpRequest, run_id: str) -> HttpResponse:
+    seen = access(request.user, run_id)
+    url = new_share_url(request, seen.run)
+    context = _context(seen, reverse("run", args=[run_id]), f"/ws/runs/{run_id}/") | {
+        "share_links": list(seen.run.share_links.filter(taken_back_at=None)),
+        "new_share_url": url,
+    }
+    response = render(request, "runs/run.html", context)
+    if url:
+        forget_new_link(response, seen.run)
+    return response
+
+
+@login_not_required
+@never_cache
+@require_safe
+def shared_run(request: HttpRequest, token: str) -> HttpResponse:
+    seen = access(request.user, token=token)
+    response = render(request, "runs/run.html", _context(seen, reverse("shared-run", args=[token]), f"/ws/s/{token}/"))
+    response["X-Robots-Tag"] = "noindex"
+    return response
+
+
+def _context(seen: Access, read_base: str, socket_path: str) -> dict[str, Any]:
+    return {
+        "access": seen,
+        "run": state.as_dict(seen.run),
+        "read_base": read_base,
+        "socket_path": socket_path,
+        "share_links": [],
+        "new_share_url": "",
+        "spec_json": json.dumps(seen.run.spec_json, indent=2, ensure_ascii=False),
+    }

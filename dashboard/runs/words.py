@@ -1,0 +1,61 @@
+"""Numbers and times as people read them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+
+_AXES = (("pp", "stages"), ("dp", "copies"), ("cp", "context parts"), ("tp", "tensor parts"), ("ep", "expert parts"))
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
+
+
+def grid_words(grid: dict[str, Any]) -> str:
+    """"4 stages × 2 copies", of a JobSpec's grid."""
+    parts = [f"{grid[axis]} {word}" for axis, word in _AXES if grid.get(axis, 1) > 1]
+    return " × ".join(parts) or "1 rank"
+
+
+SCHEDULES = {"naive": "naive", "gpipe": "GPipe", "1f1b": "1F1B"}
+
+
+def schedule_words(spec: dict[str, Any]) -> str:
+    schedule = spec["schedule"]
+    if spec["grid"]["pp"] == 1:
+        count = schedule["micro_batches"]
+        return "one batch" if count == 1 else f"{count} micro-batches"
+    return f"{SCHEDULES.get(schedule['name'], schedule['name'])} · {schedule['micro_batches']} micro-batches"
+
+
+def percent(share: float | None) -> str:
+    return "" if share is None else f"{share * 100:.1f} %"
+
+
+def figure(value: float | None) -> str:
+    """Four digits that count."""
+    if value is None:
+        return ""
+    return f"{value:.3g}" if abs(value) < 0.1 else f"{value:.4g}"
+
+
+def duration(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min"
+
+
+def ago(moment: datetime) -> str:
+    seconds = (timezone.now() - moment).total_seconds()
+    for size, unit in _UNITS:
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit} ago"
+    return "just now" if seconds < 10 else f"{int(seconds)} s ago"

@@ -1,0 +1,100 @@
+// The launch form, checked while one types: what it would make is drawn, what can't work is said beside its field.
+
+const PAUSE_MS = 180;
+const form = document.getElementById("job");
+const plan = document.getElementById("plan");
+const verdict = document.getElementById("verdict");
+const json = document.getElementById("json");
+let timer = 0;
+let asking = null;
+let jsonIsTheirs = json.value !== json.defaultValue || Boolean(document.querySelector(".as-json[open]"));
+
+async function check() {
+  asking?.abort();
+  asking = new AbortController();
+  try {
+    const answer = await fetch(form.dataset.checkUrl, { method: "POST", body: new FormData(form), signal: asking.signal });
+    if (answer.redirected) return location.reload(); // logged out meanwhile
+    if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+    show(await answer.json());
+  } catch (error) {
+    if (error.name !== "AbortError") say("The server does not answer; launching will check again.", "bad");
+  }
+}
+
+function show(found) {
+  const complaints = new Map();
+  for (const { field, message } of found.errors) complaints.set(field, [...(complaints.get(field) ?? []), message]);
+  for (const field of form.querySelectorAll("[data-field]")) {
+    complain(field, (complaints.get(field.dataset.field) ?? []).join(" "));
+    complaints.delete(field.dataset.field);
+  }
+  const homeless = [...complaints.values()].flat();
+  if (found.errors.length) {
+    const count = found.errors.length === 1 ? "One thing" : `${found.errors.length} things`;
+    say(homeless.join(" ") || `${count} would not work`, "bad");
+    plan.classList.add("stale");
+    return;
+  }
+  say("This can run", "ok");
+  plan.innerHTML = found.html;
+  plan.classList.remove("stale");
+  if (!jsonIsTheirs) json.value = found.json;
+}
+
+function complain(field, message) {
+  const error = field.querySelector("[data-error]");
+  error.textContent = message;
+  error.hidden = !message;
+  const input = field.querySelector("input, select");
+  if (message) input.setAttribute("aria-invalid", "true");
+  else input.removeAttribute("aria-invalid");
+}
+
+function say(text, tone) {
+  verdict.textContent = text;
+  verdict.className = `small verdict-${tone}`;
+}
+
+form.addEventListener("input", () => {
+  document.getElementById("refused")?.remove();
+  clearTimeout(timer);
+  timer = setTimeout(check, PAUSE_MS);
+});
+
+// A second press while the first is on its way would launch twice.
+for (const each of document.querySelectorAll('main form[method="post"]')) {
+  each.addEventListener("submit", (event) => {
+    if (each.dataset.sent) event.preventDefault();
+    each.dataset.sent = "yes";
+  });
+}
+addEventListener("pageshow", () => {
+  for (const each of document.querySelectorAll("form[data-sent]")) delete each.dataset.sent;
+});
+
+json.addEventListener("input", () => {
+  jsonIsTheirs = true;
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  const at = document.activeElement?.form ?? form;
+  at.requestSubmit(at.querySelector("button.primary"));
+});
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  const text = document.getElementById(button.dataset.copy);
+  try {
+    await navigator.clipboard.writeText(text.textContent.trim());
+    button.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(text); // no right to the clipboard: select it, so that Ctrl+C does it
+  }
+});
+
+document.getElementById("refused")?.focus();
+form.querySelector("[aria-invalid]")?.focus();

@@ -1,0 +1,68 @@
+// Keeps the list of runs up to date while something in it moves. What did not change is left alone,
+// so that neither focus nor a selection is lost.
+
+const EVERY_MS = 2000;
+const live = document.getElementById("live");
+const rowsUrl = live.dataset.rowsUrl + location.search;
+let timer = 0;
+
+function moves() {
+  return live.querySelector("[data-moves]")?.dataset.moves === "yes";
+}
+
+function plan() {
+  clearTimeout(timer);
+  if (moves() && !document.hidden) timer = setTimeout(refresh, EVERY_MS);
+}
+
+async function refresh() {
+  try {
+    const answer = await fetch(rowsUrl, { headers: { "X-Requested-With": "fetch" } });
+    if (answer.redirected) location.reload(); // logged out meanwhile
+    if (answer.ok) merge(new DOMParser().parseFromString(await answer.text(), "text/html").body);
+  } catch {
+    // The server is away; the next round may find it.
+  }
+  plan();
+}
+
+function merge(fresh) {
+  const oldBody = live.querySelector("tbody");
+  const newBody = fresh.querySelector("tbody");
+  if (!oldBody || !newBody) {
+    live.replaceChildren(...fresh.childNodes);
+    return;
+  }
+  oldBody.dataset.moves = newBody.dataset.moves;
+  mergeRows(oldBody, newBody);
+  for (const name of ["fleet", "pager"]) {
+    const [before, after] = [live, fresh].map((root) => root.querySelector(`[data-part="${name}"]`));
+    if (before && after && before.innerHTML !== after.innerHTML) before.replaceWith(after);
+    else if (!before && after) live.append(after);
+    else if (before && !after) before.remove();
+  }
+}
+
+function mergeRows(body, fresh) {
+  const rows = new Map([...body.rows].map((row) => [row.dataset.key, row]));
+  [...fresh.rows].forEach((after, at) => {
+    const before = rows.get(after.dataset.key);
+    rows.delete(after.dataset.key);
+    if (before) mergeCells(before, after);
+    const row = before ?? after;
+    if (body.rows[at] !== row) body.insertBefore(row, body.rows[at] ?? null);
+  });
+  for (const row of rows.values()) row.remove();
+}
+
+function mergeCells(before, after) {
+  [...after.cells].forEach((cell, at) => {
+    if (before.cells[at].innerHTML !== cell.innerHTML) before.cells[at].replaceChildren(...cell.childNodes);
+  });
+}
+
+document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : refresh()));
+addEventListener("pageshow", (event) => {
+  if (event.persisted) refresh(); // "back" shows the page as it was left
+});
+plan();

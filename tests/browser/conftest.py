@@ -1,0 +1,49 @@
+"""The system's own Chromium, headless. Pictures of what was seen go to test-artifacts/."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ARTIFACTS = ROOT / "test-artifacts"
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+# A new headless Chromium would look up its maker's hosts at every start; the tests stay on this machine.
+CHROMIUM_ARGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]
+
+
+def chromium_path() -> str:
+    for name in CHROMIUM_NAMES:
+        if path := shutil.which(name):
+            return path
+    reason = "no Chromium on PATH; install your system's package, such as: apt-get install chromium"
+    if os.environ.get("CI"):
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args):
+    return browser_type_launch_args | {"executable_path": chromium_path(), "args": CHROMIUM_ARGS}
+
+
+@pytest.fixture(scope="session")
+def browser_context_args(browser_context_args):
+    return browser_context_args | {"viewport": {"width": 1440, "height": 900}}
+
+
+@pytest.fixture
+def picture(request):
+    """picture(page, "name"): keep what the page shows, beside the test's name."""
+
+    def take(page, name):
+        folder = ARTIFACTS / "pictures"
+        folder.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=folder / f"{request.node.name}-{name}.png", full_page=True)
+
+    return take
