@@ -1,0 +1,27 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from trainer.trace.figures import DEFINITIONS
+
+ROOT = Path(__file__).parents[2]
+HOUSE = ("trainer", "workers", "dashboard", "static", "templates", "tests")
+DOCS = ROOT / "dashboard" / "docs"
+
+
+@pytest.mark.parametrize("key", DEFINITIONS)
+def test_the_page_on_figures_says_what_the_code_says(key):
+    figure = DEFINITIONS[key]
+    row = f"| {figure.title} | {figure.unit} | {figure.definition} | {figure.formula} |"
+    assert row in (DOCS / "figures.md").read_text().splitlines()
+
+
+@pytest.mark.parametrize("page", sorted([ROOT / "README.md", *DOCS.glob("*.md")]), ids=lambda page: page.name)
+def test_links_and_paths_in_the_pages_lead_somewhere(page):
+    text = page.read_text()
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
+    paths = [path for path in re.findall(r"`([\w./-]+)`", text) if path.split("/")[0] in HOUSE and "/" in path]
+    missing = [link for link in links if not (page.parent / link).exists()]
+    missing += [path for path in paths if not (ROOT / path).exists()]
+    assert not missing
