@@ -25,4 +25,6 @@ class StaticFiles(WhiteNoiseMiddleware):
         del response["content-type"]
         for name, value in found.headers:
             response[name] = value
+        if content:
+            response["content-length"] = str(len(content))  # the file may have changed since it was listed
         return response

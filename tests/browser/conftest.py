@@ -47,3 +47,19 @@ def picture(request):
         page.screenshot(path=folder / f"{request.node.name}-{name}.png", full_page=True)
 
     return take
+
+
+def pytest_collection_modifyitems(items):
+    """Browser tests come last: Playwright keeps an event loop running in this thread until the session ends, and
+    neither a test with a loop of its own nor Django's ORM works beside it."""
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """A failure in a real stack is explained by its logs."""
+    report = yield
+    stack = item.funcargs.get("stack")
+    if report.failed and stack is not None:
+        report.sections.append(("the stack's logs", stack.logs()))
+    return report

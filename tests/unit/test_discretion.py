@@ -4,7 +4,6 @@ import pytest
 
 from dashboard.discretion import HideTokens
 
-
 TOKEN = "abcDEF_-0123456789wxyz"
 
 

@@ -17,11 +17,11 @@ def test_the_page_on_figures_says_what_the_code_says(key):
     assert row in (DOCS / "figures.md").read_text().splitlines()
 
 
-@pytest.mark.parametrize("page", sorted([ROOT / "README.md", *DOCS.glob("*.md")]), ids=lambda page: page.name)
-def test_links_and_paths_in_the_pages_lead_somewhere(page):
-    text = page.read_text()
+@pytest.mark.parametrize("document", sorted([ROOT / "README.md", *DOCS.glob("*.md")]), ids=lambda path: path.name)
+def test_links_and_paths_in_the_pages_lead_somewhere(document):
+    text = document.read_text()
     links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
     paths = [path for path in re.findall(r"`([\w./-]+)`", text) if path.split("/")[0] in HOUSE and "/" in path]
-    missing = [link for link in links if not (page.parent / link).exists()]
+    missing = [link for link in links if not (document.parent / link).exists()]
     missing += [path for path in paths if not (ROOT / path).exists()]
     assert not missing

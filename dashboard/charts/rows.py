@@ -1,0 +1,84 @@
+"""The figures of a run's steps: those on disk, and those that only the live stream holds yet."""
+
+from __future__ import annotations
+
+import json
+import logging
+from functools import lru_cache
+from threading import Lock
+from typing import Any
+
+import redis
+from django.conf import settings
+
+from dashboard.charts.chart import StepRow
+from dashboard.runs.models import Run
+from trainer.folder import run_folder, store_folder
+from trainer.trace import journal
+from trainer.trace.manifest import Manifest, load
+from trainer.trace.store_writer import journal_file
+from trainer.trace.stream import EVENT, frames_key
+
+log = logging.getLogger(__name__)
+
+READ_ENTRIES = 256
+KEPT_RUNS = 16
+CHARTED = ("loss", "bubble_share")
+
+
+def step_rows(run: Run) -> list[StepRow]:
+    """One row a step, in the steps' order, with what charts show. When Redis is away, what is sealed."""
+    return _steps_of(str(settings.CONF.home), run.id).read()
+
+
+class _Steps:
+    """One run's rows as far as they were read; a live chart asks every second, and reads what is new."""
+
+    def __init__(self, home: str, run_id: str):
+        self._run_id = run_id
+        self._folder = store_folder(run_folder(settings.CONF.home, run_id))
+        self._rows: dict[int, StepRow] = {}
+        self._journal_bytes = 0
+        self._entry = "0-0"  # of the stream, the last that was looked at
+        self._lock = Lock()
+
+    def read(self) -> list[StepRow]:
+        with self._lock:
+            manifest = load(self._folder)
+            self._read_journal(manifest)
+            if not manifest.complete:
+                self._read_stream(manifest)
+            return [self._rows[step] for step in sorted(self._rows)]
+
+    def _read_journal(self, manifest: Manifest) -> None:
+        valid = manifest.journals.get("steps", 0)
+        if _number(self._entry) < _number(manifest.sealed_through):  # else all of it came from the stream before
+            self._keep(journal.read(journal_file(self._folder, "steps"), self._journal_bytes, valid))
+        self._journal_bytes = valid
+
+    def _read_stream(self, manifest: Manifest) -> None:
+        after = max(self._entry, manifest.sealed_through, key=_number)
+        try:
+            with redis.Redis.from_url(settings.CONF.redis_url, socket_timeout=2, socket_connect_timeout=1) as client:
+                while entries := client.xrange(frames_key(self._run_id), min=f"({after}", count=READ_ENTRIES):
+                    for _, fields in entries:
+                        event = json.loads(fields[EVENT]) if EVENT in fields else {}
+                        if event.get("type") == "steps":
+                            self._keep(event["rows"])
+                    self._entry = after = entries[-1][0].decode()
+        except (redis.RedisError, ValueError) as error:
+            log.info("the newest steps of run %s cannot be read: %s", self._run_id, error)
+
+    def _keep(self, rows: list[dict[str, Any]]) -> None:
+        for row in rows:
+            self._rows[row["step"]] = {"step": row["step"], **{key: row.get(key) for key in CHARTED}}
+
+
+@lru_cache(maxsize=KEPT_RUNS)
+def _steps_of(home: str, run_id: str) -> _Steps:
+    return _Steps(home, run_id)
+
+
+def _number(id: str) -> tuple[int, int]:
+    milliseconds, counter = id.split("-")
+    return int(milliseconds), int(counter)

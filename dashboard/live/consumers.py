@@ -1,0 +1,126 @@
+"""The websocket of a run page: tells the run's state, and answers each pull with one batch."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from channels.db import database_sync_to_async
+
+from dashboard.live.cursor import Cursor
+from dashboard.live.messages import (
+    CLOSE_GONE,
+    CLOSE_IMPATIENT,
+    CLOSE_MALFORMED,
+    CLOSE_TOO_LONG,
+    MOST_CLIENT_BYTES,
+    MalformedMessage,
+    parse_pull,
+)
+from dashboard.live.reader import RunReader
+from dashboard.live.rights import Right, admit
+from dashboard.live.room import enter
+from dashboard.live.viewer import Viewer
+
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+
+class _Pulls:
+    """What the browser asks for; at most one pull that is not answered."""
+
+    def __init__(self) -> None:
+        self._asked: asyncio.Queue[Cursor] = asyncio.Queue()
+        self._is_open = False
+
+    def put(self, cursor: Cursor) -> bool:
+        """Whether the pull may stand: none does before the last one is answered."""
+        if self._is_open:
+            return False
+        self._is_open = True
+        self._asked.put_nowait(cursor)
+        return True
+
+    async def get(self) -> Cursor:
+        return await self._asked.get()
+
+    def answered(self) -> None:
+        self._is_open = False
+
+
+async def watch_run(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    """The ASGI application behind /ws/runs/<id>/ and /ws/s/<token>/."""
+    await receive()  # websocket.connect
+    await send({"type": "websocket.accept"})  # a refusal before it would reach the page as a mere failure
+    right = Right.of(scope)
+    state = await database_sync_to_async(admit)(right)
+    if state is None:
+        await send({"type": "websocket.close", "code": CLOSE_GONE})
+        return
+    viewer = Viewer(right, state)
+    async with enter(viewer, state) as room:
+        code = await _serve(viewer, room.reader, receive, send)
+        if code is not None:
+            await send({"type": "websocket.close", "code": code})
+
+
+async def _serve(viewer: Viewer, reader: RunReader, receive: Receive, send: Send) -> int | None:
+    """Until one side ends it: the code to close with, None when the browser has left."""
+    pulls = _Pulls()
+    tasks = [
+        asyncio.create_task(_listen(pulls, receive)),
+        asyncio.create_task(_tell(viewer, send)),
+        asyncio.create_task(_answer(pulls, reader, send)),
+    ]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    try:
+        return next(iter(done)).result()
+    except OSError:  # the browser left while something was being sent to it
+        return None
+
+
+async def _listen(pulls: _Pulls, receive: Receive) -> int | None:
+    while True:
+        message = await receive()
+        if message["type"] == "websocket.disconnect":
+            return None
+        text = message.get("text")
+        if text is None:
+            return CLOSE_MALFORMED
+        if len(text) > MOST_CLIENT_BYTES:
+            return CLOSE_TOO_LONG
+        try:
+            cursor = parse_pull(text)
+        except MalformedMessage:
+            return CLOSE_MALFORMED
+        if not pulls.put(cursor):
+            return CLOSE_IMPATIENT
+
+
+async def _tell(viewer: Viewer, send: Send) -> int | None:
+    while True:
+        for message in await viewer.news():
+            await send({"type": "websocket.send", "text": json.dumps(message)})
+        if viewer.close_code is not None:
+            return viewer.close_code
+
+
+async def _answer(pulls: _Pulls, reader: RunReader, send: Send) -> int | None:
+    while True:
+        cursor = await pulls.get()
+        while True:
+            tick = reader.tick()  # before looking, so that no news falls between the look and the wait
+            batch = await reader.batch_after(cursor)
+            if not batch.is_empty:
+                break
+            cursor = batch.cursor
+            await tick.wait()
+        pulls.answered()  # the browser may ask again before `send` returns
+        await send({"type": "websocket.send", "bytes": batch.encode()})

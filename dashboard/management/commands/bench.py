@@ -1,0 +1,38 @@
+"""`manage.py bench NAME`: measure what the product promises, on this machine."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from dashboard.bench import live, start
+from dashboard.bench.place import CannotMeasure
+from dashboard.stack.own import NoStack
+
+BENCHES: dict[str, Any] = {"live": live, "start": start}
+
+
+class Command(BaseCommand):
+    help = "Measure: " + "; ".join(f"{name}: {module.HELP}" for name, module in BENCHES.items())
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("name", choices=sorted(BENCHES))
+        parser.add_argument("--json", action="store_true", help="print one object on standard output and nothing else")
+        live.add_arguments(parser)
+
+    def handle(self, **options: Any) -> None:
+        try:
+            figures = BENCHES[options["name"]].run(options)
+        except (CannotMeasure, NoStack) as trouble:
+            self.stderr.write(str(trouble))
+            sys.exit(2)
+        if options["json"]:
+            self.stdout.write(json.dumps(figures))
+            return
+        for name, value in figures.items():
+            self.stdout.write(f"{name:24} {value}")

@@ -1,0 +1,118 @@
+// A Plotly chart in the page's colours. The server builds and thins the figure; Plotly itself is loaded
+// when the first chart is drawn, so that it never stands before the timeline's first frame.
+//
+//   <div data-chart="/runs/…/charts/loss.json" data-plotly="/static/…/plotly.min.js"></div>
+
+const LEAST_MS = 1000; // between two drawings
+const HEIGHT_PX = 220; // fixed, so that the page stands still while charts come and grow
+const CONFIG = { displayModeBar: false, responsive: true, scrollZoom: false, doubleClick: false, showTips: false };
+
+let plotly = null;
+
+function loadPlotly(address) {
+  plotly ??= new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = address;
+    script.onload = () => resolve(window.Plotly);
+    script.onerror = () => {
+      plotly = null; // so that the next drawing tries again
+      script.remove();
+      reject(new Error(`${address} cannot be loaded`));
+    };
+    document.head.append(script);
+  });
+  return plotly;
+}
+
+/**
+ * A chart in `element`. `refresh()` fetches and draws, at most once a second, and says by a promise when
+ * what the server knew at the call is drawn; `close()` takes the chart down.
+ */
+export function chart(element) {
+  let shown = null; // the answer that is drawn
+  let drawnAt = -Infinity;
+  let pending = null;
+  let closed = false;
+  element.style.height = `${element.dataset.height ?? HEIGHT_PX}px`;
+  element.setAttribute("role", "img");
+
+  function refresh() {
+    pending ??= wait(drawnAt + LEAST_MS - performance.now()).then(() => {
+      pending = null; // whoever asks from here on may know of more, and gets a drawing of its own
+      drawnAt = performance.now();
+      return closed ? undefined : fetchAndDraw();
+    });
+    return pending;
+  }
+
+  async function fetchAndDraw() {
+    try {
+      const [answer, Plotly] = await Promise.all([fetched(element.dataset.chart), loadPlotly(element.dataset.plotly)]);
+      if (closed) return;
+      shown = answer;
+      await draw(Plotly);
+    } catch (error) {
+      console.warn("A chart stays as it is:", error); // the connection may be lost; the page says so elsewhere
+    }
+  }
+
+  async function draw(Plotly) {
+    const colour = colours(element);
+    element.setAttribute("aria-label", shown.text);
+    await Plotly.react(element, shown.figure.data.map((trace) => inColour(trace, colour)), laidOut(shown.figure.layout, colour), CONFIG);
+    element.dataset.drawn = String(shown.figure.data[0].x.length);
+  }
+
+  async function recolour() {
+    if (shown && window.Plotly) await draw(window.Plotly);
+  }
+
+  document.addEventListener("themechange", recolour);
+  return {
+    refresh,
+    close() {
+      closed = true;
+      document.removeEventListener("themechange", recolour);
+      window.Plotly?.purge(element);
+    },
+  };
+}
+
+function wait(milliseconds) {
+  return new Promise((resolve) => setTimeout(resolve, Math.max(0, milliseconds)));
+}
+
+async function fetched(address) {
+  const response = await fetch(address, { headers: { Accept: "application/json" } });
+  if (!response.ok) throw new Error(`${address} answered ${response.status}`);
+  return response.json();
+}
+
+function colours(element) {
+  const style = getComputedStyle(element);
+  return (variable) => style.getPropertyValue(variable).trim();
+}
+
+function inColour(trace, colour) {
+  const own = colour(trace.meta);
+  return { ...trace, line: { ...trace.line, color: own }, marker: { ...trace.marker, color: own } };
+}
+
+function laidOut(layout, colour) {
+  const text = colour("--text");
+  const muted = colour("--muted");
+  const axis = { gridcolor: colour("--line"), linecolor: colour("--line"), tickcolor: colour("--line"), fixedrange: true };
+  return {
+    ...layout,
+    autosize: true,
+    dragmode: false,
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { family: colour("--font"), size: 11, color: muted },
+    title: { ...layout.title, font: { ...layout.title.font, color: text } },
+    xaxis: { ...layout.xaxis, ...axis },
+    yaxis: { ...layout.yaxis, ...axis },
+    annotations: (layout.annotations ?? []).map((note) => ({ ...note, font: { ...note.font, color: muted } })),
+    hoverlabel: { bgcolor: colour("--raised"), bordercolor: colour("--line"), font: { color: text } },
+  };
+}
