@@ -25,6 +25,13 @@ def _number(name: str, default: int, least: int, most: int) -> int:
     return value
 
 
+def _devices() -> list[str]:
+    devices = [device for device in os.environ.get("LOCKSTEP_DEVICES", "").split(",") if device]
+    if set(devices) - {"cpu", "cuda"}:
+        raise ConfigError(f"LOCKSTEP_DEVICES={','.join(devices)!r} names something else than cpu and cuda")
+    return devices
+
+
 def _flag(name: str) -> bool:
     return os.environ.get(name, "").lower() in ("1", "true", "yes", "on")
 
@@ -37,6 +44,7 @@ def _list(name: str) -> list[str]:
 class Conf:
     home: Path  # LOCKSTEP_HOME: the one folder of state
     redis_url: str  # REDIS_URL, or what `manage.py up` wrote for the stack it runs; empty when neither
+    redis_given: bool  # whether it came from REDIS_URL
     database_url: str  # DATABASE_URL; empty means SQLite in the home folder
     allowed_hosts: list[str]  # LOCKSTEP_HOSTS: names under which the server answers, comma-separated
     origins: list[str]  # LOCKSTEP_ORIGINS: https://… addresses when behind a proxy
@@ -45,6 +53,7 @@ class Conf:
     most_ranks: int  # LOCKSTEP_MOST_RANKS: of one run on one worker
     flush_ms: int  # LOCKSTEP_FLUSH_MS: how often a rank sends what it recorded
     stop_seconds: int  # LOCKSTEP_STOP_SECONDS: how long each rung of the ladder of stops waits
+    devices: list[str]  # LOCKSTEP_DEVICES: what this machine's worker runs, comma-separated; empty means what it finds
 
     @property
     def redis_url_file(self) -> Path:
@@ -60,7 +69,7 @@ class Conf:
 
 def kept_secret(path: Path) -> str:
     """The secret in `path`, made if there is none; mode 600 from its first byte."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(secrets.token_urlsafe(48))
@@ -78,6 +87,7 @@ def load() -> Conf:
     return Conf(
         home=home,
         redis_url=os.environ.get("REDIS_URL") or (url_file.read_text().strip() if url_file.exists() else ""),
+        redis_given=bool(os.environ.get("REDIS_URL")),
         database_url=os.environ.get("DATABASE_URL", ""),
         allowed_hosts=[*_list("LOCKSTEP_HOSTS"), "localhost", "127.0.0.1", "[::1]"],
         origins=_list("LOCKSTEP_ORIGINS"),
@@ -86,4 +96,5 @@ def load() -> Conf:
         most_ranks=_number("LOCKSTEP_MOST_RANKS", 64, 1, 1024),
         flush_ms=_number("LOCKSTEP_FLUSH_MS", 100, 5, 10_000),
         stop_seconds=_number("LOCKSTEP_STOP_SECONDS", 10, 1, 600),
+        devices=_devices(),
     )

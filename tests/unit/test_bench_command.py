@@ -1,0 +1,51 @@
+"""`manage.py bench`: one object with --json, and words when it cannot measure."""
+
+import json
+import sys
+
+import pytest
+from django.core.management import call_command
+
+from dashboard.bench import live, place, start
+from dashboard.stack.own import NoStack
+
+
+def test_json_is_one_object_and_nothing_else(monkeypatch, capsys):
+    monkeypatch.setattr(start, "run", lambda options: {"warm_seconds": 0.5})
+    call_command("bench", "start", "--json")
+    assert json.loads(capsys.readouterr().out) == {"warm_seconds": 0.5}
+
+
+def test_without_json_people_read_it(monkeypatch, capsys):
+    monkeypatch.setattr(live, "run", lambda options: {"viewers": options["viewers"]})
+    call_command("bench", "live", "--viewers", "3")
+    assert capsys.readouterr().out.split() == ["viewers", "3"]
+
+
+@pytest.mark.parametrize("trouble", [place.CannotMeasure("Playwright is missing"), NoStack("No stack answers")])
+def test_what_it_lacks_is_said_on_standard_error(monkeypatch, capsys, trouble):
+    def cannot(options):
+        raise trouble
+
+    monkeypatch.setattr(live, "run", cannot)
+    with pytest.raises(SystemExit) as ended:
+        call_command("bench", "live", "--json")
+    out, err = capsys.readouterr()
+    assert ended.value.code == 2 and out == "" and str(trouble) in err
+
+
+def test_a_missing_playwright_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "playwright.sync_api", None)
+    with pytest.raises(place.CannotMeasure, match="Playwright is missing"), place.browser():
+        pass
+
+
+def test_a_missing_chromium_is_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(place.CannotMeasure, match="Chromium"), place.browser():
+        pass
+
+
+def test_a_bench_needs_a_page_to_measure():
+    with pytest.raises(place.CannotMeasure):
+        live.run({"viewers": 0, "rate": None})
