@@ -1,0 +1,24 @@
+/** What a reload and a shared address keep: the range in sight and the span chosen, behind the #. */
+
+/** `{range: [fromNs, toNs] | null, span: {rank, lane, startNs} | null}`; what cannot be read is left out. */
+export function readAddress(hash) {
+  const fields = new URLSearchParams(hash.replace(/^#/, ""));
+  const numbers = (name, count, separator) => {
+    const parts = (fields.get(name) ?? "").split(separator).map(Number);
+    return parts.length === count && parts.every(Number.isFinite) && fields.get(name) !== "" ? parts : null;
+  };
+  const range = numbers("t", 2, ",");
+  const span = numbers("span", 3, ",");
+  return {
+    range: range && range[1] > range[0] ? range : null,
+    span: span ? { rank: span[0], lane: span[1], startNs: span[2] } : null,
+  };
+}
+
+export function writeAddress({ range, span }) {
+  const parts = [];
+  if (range) parts.push(`t=${range.map((ns) => Math.round(ns)).join(",")}`);
+  if (span) parts.push(`span=${span.rank},${span.lane},${span.startNs}`);
+  const wanted = parts.length ? `#${parts.join("&")}` : "";
+  if (wanted !== location.hash) history.replaceState(history.state, "", wanted || location.pathname + location.search);
+}

@@ -1,0 +1,150 @@
+/** The run page: what comes from the server goes to the timeline and the figures; what the visitor does goes to the timeline. */
+
+import { readAddress, writeAddress } from "../core/address.js";
+import { Colours } from "../core/colours.js";
+import { setText, throttled } from "../core/dom.js";
+import { count, durationNs } from "../core/format.js";
+import { connect } from "../core/live.js";
+import { Scheduler } from "../core/scheduler.js";
+import { Interaction } from "../timeline/interact.js";
+import { Timeline } from "../timeline/timeline.js";
+import { chart } from "../views/chart.js";
+import { Details } from "../views/details.js";
+import { bindDialogs } from "../views/dialogs.js";
+import { bindTimelineKeys } from "../views/keys.js";
+import { Logs } from "../views/logs.js";
+import { Now, median, stepNs } from "../views/now.js";
+import { StateView, emptyWords } from "../views/state.js";
+import { Surface } from "../views/surface.js";
+import { Totals } from "../views/totals.js";
+
+/** Charts are dear to draw and change by a point a step. */
+const CHARTS_MS = 2500;
+
+const root = document.querySelector(".run");
+const part = (name) => root.querySelector(`[data-part="${name}"]`);
+let run = JSON.parse(document.getElementById("run-data").textContent);
+const { spec } = run;
+
+const scheduler = new Scheduler();
+const parts = Object.fromEntries(["frame", "scroller", "stage", "base", "overlay", "map", "legend"].map((name) => [name, part(name)]));
+const timeline = new Timeline(parts, { ranks: run.ranks, grid: run.grid, gridSizes: spec.grid, colours: new Colours(), scheduler });
+const interaction = new Interaction(timeline, part("announcer"));
+const stateView = new StateView(root, part);
+const now = new Now(root);
+const logs = new Logs({ text: part("log"), rank: part("log-rank"), again: part("log-again") }, root.dataset.readBase);
+const charts = [...root.querySelectorAll("[data-chart]")].map(chart);
+new Details({ details: part("details"), why: part("why"), hint: part("hint") }, timeline);
+new Totals({ totals: part("totals"), title: part("totals-title") }, timeline);
+bindDialogs();
+bindTimelineKeys(timeline, interaction, document.getElementById("keys-dialog"));
+
+let link = null;
+const NO_STATS = { frames: 0, spans: 0, duplicates: 0, missing_frames: 0, missing_spans: 0, dropped_spans: 0, bytes: 0 };
+const surface = new Surface(timeline, () => run, () => link?.stats ?? NO_STATS);
+window.lockstep = surface;
+
+/** The latest steps say how long the next ones will take. */
+const recentStepSeconds = () => median([...now.rows.values()].slice(-9).map((row) => stepNs(row) / 1e9));
+
+const showFigures = throttled(100, () => {
+  const steps = now.latest ? Math.max(run.steps_done, now.latest.step + 1) : run.steps_done;
+  stateView.show({ ...run, steps_done: Math.min(run.steps, steps) }, recentStepSeconds());
+  now.show(run, surface.stats, surface.spans);
+  const [title, words] = emptyWords(run);
+  part("empty").hidden = surface.spans > 0;
+  setText(part("empty-title"), title);
+  setText(part("empty-words"), words);
+});
+
+const showRange = throttled(60, () => {
+  const { view, trace } = timeline;
+  if (trace.isEmpty) return;
+  const length = trace.lastEndNs - Math.min(0, trace.firstStartNs);
+  setText(part("range"), `${durationNs(view.spanNs)} of ${durationNs(length)} · ${count(trace.spans)} spans`);
+});
+
+const refreshCharts = throttled(CHARTS_MS, () => {
+  for (const each of charts) each.refresh();
+});
+
+// The address
+
+const wanted = readAddress(location.hash);
+if (wanted.range) timeline.follow(false);
+
+/** What the address asks for is shown as soon as it is here. */
+function showWanted(isAllHere) {
+  if (wanted.range && (isAllHere || timeline.trace.lastEndNs >= wanted.range[1])) {
+    timeline.setRange(...wanted.range);
+    wanted.range = null;
+  }
+  const lane = wanted.span && timeline.trace.lane(wanted.span.rank, wanted.span.lane);
+  if (lane && lane.lastEndNs > wanted.span.startNs) {
+    const place = lane.firstEndingAfter(wanted.span.startNs);
+    if (place < lane.end && lane.startOf(place) === wanted.span.startNs) timeline.select(lane.spanAt(place));
+    wanted.span = null;
+  }
+}
+
+const keepAddress = throttled(300, () => {
+  if (wanted.range || wanted.span) return;
+  const { view, selected, isFollowing, hasChosenScale } = timeline;
+  writeAddress({ range: isFollowing || !hasChosenScale ? null : [view.fromNs, view.toNs], span: selected });
+});
+
+timeline.addEventListener("view", showRange);
+for (const name of ["view", "select", "follow"]) timeline.addEventListener(name, keepAddress);
+
+// Following
+
+const showFollowing = () => {
+  const button = part("follow");
+  button.classList.toggle("on", timeline.isFollowing);
+  button.setAttribute("aria-pressed", String(timeline.isFollowing));
+  button.disabled = !timeline.isGrowing;
+};
+timeline.addEventListener("follow", showFollowing);
+part("follow").addEventListener("click", () => timeline.follow(!timeline.isFollowing));
+part("fit").addEventListener("click", () => timeline.fit());
+showFollowing();
+
+// What comes from the server
+
+function onState(state) {
+  const wasEnded = run.has_ended;
+  run = state;
+  if (run.has_ended && !wasEnded) {
+    logs.read();
+    if (Number.isInteger(run.failure?.rank)) logs.showRank(run.failure.rank);
+  }
+  showFigures();
+}
+
+function onFrames(frames, events, complete) {
+  surface.note(frames);
+  timeline.append(frames);
+  for (const event of events) if (event.type === "steps") addRows(event.rows);
+  if (complete) end();
+  showWanted(complete);
+  showFigures();
+  showRange();
+}
+
+function addRows(rows) {
+  now.addRows(rows);
+  for (const row of rows) timeline.trace.steps.addFigures(row);
+  refreshCharts();
+  timeline.draw();
+}
+
+function end() {
+  if (surface.complete) return;
+  surface.complete = true;
+  timeline.end();
+  showFollowing();
+  refreshCharts();
+}
+
+showFigures();
+link = connect({ url: root.dataset.socket, onState, onFrames, onConnection: (connection) => stateView.showConnection(connection) });

@@ -1,0 +1,106 @@
+/** What is written into spans that are wide enough (F0 … B7), and into gaps ("idle 38.2 ms"). */
+
+import { KIND, LANE, labelOf } from "../core/kinds.js";
+import { durationNs } from "../core/format.js";
+
+/** A lane with more spans in sight than this times its width in pixels has none wide enough to matter. */
+const MOST_SPANS_A_PIXEL = 0.5;
+const LOWEST_LANE_PX = 12;
+/** Below this height the small letters are taken for gaps too. */
+const LOW_LANE_PX = 20;
+const NARROWEST_SPAN_PX = 12;
+const NARROWEST_GAP_PX = 54;
+
+/** Labels of the compute lanes, and how many were written. */
+export function drawLabels(context, scene, sprites, smallSprites) {
+  const { heightPx } = scene.layout.lanes[LANE.COMPUTE];
+  if (heightPx < LOWEST_LANE_PX) return 0;
+  let written = 0;
+  for (let rank = scene.firstRank; rank < scene.lastRank; rank++) {
+    const lane = scene.trace.lane(rank, LANE.COMPUTE);
+    if (!lane || lane.countBetween(scene.fromNs, scene.toNs) > scene.view.widthPx * MOST_SPANS_A_PIXEL) continue;
+    written += drawLane(context, scene, [sprites, smallSprites], lane, scene.y(rank), heightPx);
+  }
+  return written;
+}
+
+function drawLane(context, scene, sizes, lane, top, height) {
+  let written = 0;
+  const gapSprites = height < LOW_LANE_PX ? sizes[1] : sizes[0];
+  let freeFromNs = -Infinity; // the end of the last busy span
+  const { nsPerPx, fromNs, toNs } = scene;
+  let place = lane.firstEndingAfter(fromNs);
+  if (place > 0 && place <= lane.end) freeFromNs = previousBusyEnd(lane, place);
+  for (; place < lane.end; place = lane.next(place)) {
+    const startNs = lane.startOf(place);
+    if (startNs >= toNs) break;
+    const kind = lane.kindOf(place);
+    const endNs = lane.endOf(place);
+    if (kind === KIND.WAIT) {
+      drawWait(context, scene, startNs, endNs, top, height);
+      continue;
+    }
+    if (startNs - freeFromNs > NARROWEST_GAP_PX * nsPerPx) written += drawGap(context, scene, gapSprites, freeFromNs, startNs, top, height);
+    freeFromNs = Math.max(freeFromNs, endNs);
+    if (endNs - startNs < NARROWEST_SPAN_PX * nsPerPx) continue;
+    const text = labelOf(kind, lane.microBatchOf(place));
+    if (!text) continue;
+    written += drawText(context, scene, sizes.map((sprites) => sprites.get(text, scene.colours.onKind[kind])),
+      Math.max(startNs, fromNs), Math.min(endNs, toNs), top, height);
+  }
+  return written + drawGap(context, scene, gapSprites, freeFromNs, toNs, top, height);
+}
+
+function previousBusyEnd(lane, place) {
+  for (let at = lane.previous(place); at >= 0; at = lane.previous(at)) if (lane.kindOf(at) !== KIND.WAIT) return lane.endOf(at);
+  return -Infinity;
+}
+
+/** A recorded wait is underlined: the rank had asked for data, it did not just have nothing to do. */
+function drawWait(context, scene, startNs, endNs, top, height) {
+  const left = Math.max(scene.x(startNs), scene.leftPx);
+  const right = Math.min(scene.x(endNs), scene.widthPx);
+  if (right - left < 2) return;
+  context.fillStyle = scene.colours.kind[KIND.WAIT];
+  context.fillRect(left, top + height - 3, right - left, 3);
+}
+
+/** Idle time between two busy spans, where it lies inside a step; how many gaps were labelled. */
+function drawGap(context, scene, sprites, fromNs, toNs, top, height) {
+  const { steps } = scene.trace;
+  const [first, last] = steps.between(Math.max(fromNs, scene.fromNs), Math.min(toNs, scene.toNs));
+  let written = 0;
+  for (let at = first; at < last; at++) {
+    const window = steps.sorted[at];
+    const idleFrom = Math.max(fromNs, window.startNs);
+    const idleTo = Math.min(toNs, window.endNs);
+    const left = Math.max(scene.x(idleFrom), scene.leftPx);
+    const right = Math.min(scene.x(idleTo), scene.widthPx);
+    if (right - left < NARROWEST_GAP_PX) continue;
+    const words = durationNs(idleTo - idleFrom);
+    const sprite = [`idle ${words}`, words].map((text) => sprites.get(text, scene.colours.bad))
+      .find(({ widthPx }) => widthPx + 18 < right - left);
+    if (!sprite) continue;
+    const x = scene.snapped((left + right - sprite.widthPx) / 2);
+    const y = scene.snapped(top + (height - sprite.heightPx) / 2);
+    context.fillStyle = scene.colours.card;
+    context.beginPath();
+    const boxPx = Math.min(sprite.heightPx + 2, height);
+    context.roundRect(x - 6, top + (height - boxPx) / 2, sprite.widthPx + 12, boxPx, 5);
+    context.fill();
+    context.drawImage(sprite.canvas, x, y, sprite.widthPx, sprite.heightPx);
+    written++;
+  }
+  return written;
+}
+
+/** In the largest size that fits. */
+function drawText(context, scene, sprites, startNs, endNs, top, height) {
+  const left = scene.x(startNs);
+  const width = (endNs - startNs) / scene.nsPerPx;
+  const sprite = sprites.find(({ widthPx }) => widthPx < width - 1);
+  if (!sprite) return 0;
+  context.drawImage(sprite.canvas, scene.snapped(left + (width - sprite.widthPx) / 2),
+    scene.snapped(top + (height - sprite.heightPx) / 2), sprite.widthPx, sprite.heightPx);
+  return 1;
+}

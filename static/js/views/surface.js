@@ -1,0 +1,83 @@
+/**
+ * `window.lockstep`: what the page holds, for tests and benchmarks. Its names stay as they are.
+ *
+ *   run               as the server describes it
+ *   spans, perRank    how many spans are held, in all and by rank
+ *   spanDigest()      per rank a count and a checksum that does not depend on order (timeline/digest.js)
+ *   firstSpanAtMs     when the first frame that showed a span was drawn, in ms since 1970; else null
+ *   latencySamples    ms from a span's end to the drawn frame that showed it, of spans that ended since the page is open; the latest 20,000
+ *   stats             of the connection (core/live.js)
+ *   complete          whether the run is sealed and all of it is here
+ *   view(), setView(fromNs, toNs)
+ */
+
+import { spanDigest } from "../timeline/digest.js";
+
+const MOST_SAMPLES = 20_000;
+
+export class Surface {
+  constructor(timeline, getRun, getStats) {
+    this.timeline = timeline;
+    this.firstSpanAtMs = null;
+    this.latencySamples = [];
+    this.openedMs = performance.timeOrigin + performance.now(); // what ended before is history, and tells nothing of its way
+    this.complete = false;
+    this.zeroUnixMs = NaN;
+    this.waiting = [];
+    Object.defineProperty(this, "run", { get: getRun, enumerable: true });
+    Object.defineProperty(this, "stats", { get: getStats, enumerable: true });
+    timeline.addEventListener("painted", () => this.#painted());
+  }
+
+  get spans() {
+    return this.timeline.trace.spans;
+  }
+
+  get perRank() {
+    return this.timeline.trace.perRank();
+  }
+
+  spanDigest() {
+    return spanDigest(this.timeline.trace);
+  }
+
+  view() {
+    const { fromNs, toNs } = this.timeline.view;
+    return { fromNs, toNs, following: this.timeline.isFollowing };
+  }
+
+  setView(fromNs, toNs) {
+    this.timeline.setRange(fromNs, toNs);
+  }
+
+  /** Notes the ends of spans that the next drawn frame will show. */
+  note(frames) {
+    if (this.waiting.length > MOST_SAMPLES) this.waiting = []; // a hidden page draws nothing
+    for (const frame of frames) {
+      this.#readZero(frame);
+      const { start_ns: starts, duration_ns: durations, length } = frame.spans;
+      for (let row = 0; row < length; row++) this.waiting.push(starts[row] + durations[row]);
+    }
+  }
+
+  /** The unix time of the run clock's zero comes as a mark; whole nanoseconds are too long for a float64. */
+  #readZero({ marks, strings }) {
+    for (let row = 0; row < marks.length; row++) {
+      if (strings[marks.kind[row]] === "zero") this.zeroUnixMs = Number(BigInt(strings[marks.text[row]]) / 1000n) / 1000;
+    }
+  }
+
+  #painted() {
+    if (!this.waiting.length) return;
+    const nowMs = performance.timeOrigin + performance.now();
+    this.firstSpanAtMs ??= nowMs;
+    if (Number.isFinite(this.zeroUnixMs)) {
+      for (const endNs of this.waiting) {
+        const endedMs = this.zeroUnixMs + endNs / 1e6;
+        if (endedMs > this.openedMs) this.latencySamples.push(nowMs - endedMs);
+      }
+      if (this.latencySamples.length > MOST_SAMPLES) this.latencySamples.splice(0, this.latencySamples.length - MOST_SAMPLES);
+    }
+    this.waiting = [];
+  }
+}

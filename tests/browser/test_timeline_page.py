@@ -1,0 +1,295 @@
+"""The run page over a made-up pipeline: what it draws, how it is moved by mouse and keys, and what it says."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.span_digest import span_digest
+from tests.browser.timeline_server import RANKS, STEPS, Server, html, state
+from tests.browser.timeline_site import encoded, pipeline, site
+from trainer.trace import frame as frames
+
+pytestmark = pytest.mark.browser
+
+@pytest.fixture(scope="module")
+def made() -> tuple[list[list[dict[str, Any]]], list[dict[str, Any]]]:
+    return pipeline(ranks=RANKS, steps=STEPS)
+
+
+@pytest.fixture
+def opened(page: Page, settings: Any) -> Iterator[Callable[..., Server]]:
+    """opened(run, …): the run page of `run`, and the server it talks to."""
+    settings.STATIC_URL = "/static/"
+    stack = []
+
+    def open_page(run: dict[str, Any], can_change: bool = True, address: str = "") -> Server:
+        logs = {f"/runs/abcdefghjk/logs/{rank}/": f"rank {rank} says hello" for rank in range(RANKS)}
+        chart = {f"/runs/abcdefghjk/charts/{name}.json": '{"figure": {"data": [{"x": [], "y": []}], "layout": {}}, "text": ""}'
+                 for name in ("loss", "bubble")}
+        context = site({"/runs/abcdefghjk/": html(run, can_change), **logs, **chart})
+        url = context.__enter__()
+        stack.append(context)
+        server = Server(page, run)
+        page.on("pageerror", lambda error: stack.append(error))
+        page.goto(f"{url}/runs/abcdefghjk/{address}")
+        return server
+
+    yield open_page
+    errors = [each for each in stack if isinstance(each, Exception)]
+    for each in stack:
+        if not isinstance(each, Exception):
+            each.__exit__(None, None, None)
+    assert not errors, errors
+
+
+@pytest.fixture
+def finished(page: Page, opened: Callable[..., Server], made: Any) -> Page:
+    server = opened(state())
+    server.give(*made, complete=True)
+    page.wait_for_function("window.lockstep.complete && window.lockstep.firstSpanAtMs")
+    return page
+
+
+def view(page: Page) -> dict[str, Any]:
+    return page.evaluate("window.lockstep.view()")
+
+
+def rest(page: Page) -> None:
+    """Until nothing moves: two frames and the longest glide."""
+    page.wait_for_function("!window.lockstep.timeline.glide")
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def middle_of(page: Page, span: dict[str, Any], lane: int = 0) -> tuple[float, float]:
+    """Where a span of rank `peer` is on the screen."""
+    return tuple(page.evaluate("""([rank, lane, at]) => {
+      const { timeline } = window.lockstep, scene = timeline.scene(), box = timeline.parts.scroller.getBoundingClientRect();
+      const { topPx, heightPx } = timeline.layout.lanes[lane];
+      return [box.left + scene.x(at), box.top + scene.y(rank) + topPx + heightPx / 2];
+    }""", [span["rank"], lane, (span["start"] + span["end"]) / 2]))
+
+
+def find(made: Any, rank: int, kind: int, step: int, micro_batch: int) -> dict[str, Any]:
+    wanted = (kind, step, micro_batch)
+    row = next(row for row in made[0][rank] if (row["kind"], row["step"], row.get("micro_batch", -1)) == wanted)
+    return {"rank": rank, **row}
+
+
+def show_step(page: Page, made: Any, step: int) -> None:
+    row = made[1][step]
+    page.evaluate("([from, to]) => window.lockstep.setView(from, to)", [row["start_ns"] - 5e6, row["end_ns"] + 5e6])
+    rest(page)
+
+
+def test_the_page_holds_every_span_that_was_sent(finished: Page, made: Any) -> None:
+    wanted = []
+    for rank, rows in enumerate(made[0]):
+        wanted.append(span_digest(frames.decode(encoded(rank, 1, rows, 0)).spans))
+    assert finished.evaluate("window.lockstep.spanDigest()") == wanted
+    assert finished.evaluate("window.lockstep.perRank") == [len(rows) for rows in made[0]]
+    assert finished.evaluate("window.lockstep.spans") == sum(map(len, made[0]))
+
+
+def test_the_digest_sees_one_changed_bit(made: Any) -> None:
+    columns = frames.decode(encoded(0, 1, made[0][0], 0)).spans
+    changed = {name: np.array(column) for name, column in columns.items()}
+    changed["duration_ns"][7] += 1
+    assert span_digest(columns) != span_digest(changed)
+
+
+def test_wide_spans_carry_their_labels(finished: Page, made: Any) -> None:
+    show_step(finished, made, 5)
+    assert finished.evaluate("window.lockstep.timeline.painter.labels") > RANKS * 8
+    finished.evaluate("window.lockstep.timeline.fit()")
+    rest(finished)
+    assert finished.evaluate("window.lockstep.timeline.painter.labels") < RANKS * 8
+
+
+def test_a_click_shows_a_spans_details_and_what_it_waited_for(finished: Page, made: Any) -> None:
+    show_step(finished, made, 5)
+    span = find(made, 1, 2, 5, 0)  # backward of micro-batch 0 on rank 1
+    finished.mouse.click(*middle_of(finished, span))
+    details, why = finished.locator('[data-part="details"]'), finished.locator('[data-part="why"]')
+    expect(details).to_contain_text("backward B0")
+    expect(details).to_contain_text("rank 1 · stage 1 · micro-batch 0 · step 5")
+    expect(why).to_contain_text("B0 of rank 2")
+    expect(finished.locator('[data-part="announcer"]')).to_contain_text("backward B0")
+
+
+def test_a_wait_says_what_it_waits_for(finished: Page, made: Any) -> None:
+    show_step(finished, made, 5)
+    wait = find(made, 0, 6, 5, 0)
+    finished.mouse.move(*middle_of(finished, wait))
+    expect(finished.locator(".tl-tip")).to_contain_text("waits for B0 of rank 1")
+
+
+def test_dependencies_are_followed_through_the_pipeline_and_back(finished: Page, made: Any) -> None:
+    show_step(finished, made, 5)
+    finished.mouse.click(*middle_of(finished, find(made, 0, 1, 5, 0)))
+    details = finished.locator('[data-part="details"]')
+    for rank in (1, 2, 3):
+        finished.keyboard.press("]")
+        rest(finished)
+        expect(details).to_contain_text(f"forward F0Whererank {rank}")
+    for rank in (2, 1, 0):
+        finished.keyboard.press("[")
+        rest(finished)
+        expect(details).to_contain_text(f"rank {rank}")
+
+
+def test_drag_pans_wheel_zooms_and_keys_do_both(finished: Page, made: Any) -> None:
+    show_step(finished, made, 5)
+    start = view(finished)
+    width = start["toNs"] - start["fromNs"]
+    finished.mouse.move(700, 500)
+    finished.mouse.down()
+    finished.mouse.move(600, 500, steps=5)
+    finished.mouse.up()
+    panned = view(finished)
+    assert panned["fromNs"] > start["fromNs"] + width * 0.05
+    assert panned["toNs"] - panned["fromNs"] == pytest.approx(width)
+    finished.keyboard.down("Control")
+    finished.mouse.wheel(0, -300)
+    finished.keyboard.up("Control")
+    finished.wait_for_function("(w) => window.lockstep.view().toNs - window.lockstep.view().fromNs < w", arg=width * 0.7)
+    zoomed = view(finished)
+    finished.keyboard.press("s", delay=200)
+    assert view(finished)["toNs"] - view(finished)["fromNs"] > zoomed["toNs"] - zoomed["fromNs"]
+    before = view(finished)["fromNs"]
+    finished.keyboard.press("a", delay=200)
+    assert view(finished)["fromNs"] < before
+    finished.keyboard.press("0")
+    rest(finished)
+    assert view(finished)["fromNs"] <= 0
+
+
+def test_a_drag_on_the_ruler_chooses_a_range_and_f_goes_there(finished: Page, made: Any) -> None:
+    show_step(finished, made, 5)
+    box = finished.locator('[data-part="scroller"]').bounding_box()
+    finished.mouse.move(box["x"] + 300, box["y"] + 34)
+    finished.mouse.down()
+    finished.mouse.move(box["x"] + 400, box["y"] + 34, steps=4)
+    finished.mouse.up()
+    expect(finished.locator('[data-part="totals-title"]')).to_contain_text("Chosen range")
+    before = view(finished)
+    finished.keyboard.press("f")
+    rest(finished)
+    assert view(finished)["toNs"] - view(finished)["fromNs"] < (before["toNs"] - before["fromNs"]) / 4
+
+
+def test_arrow_keys_go_from_span_to_span_and_say_which(finished: Page, made: Any) -> None:
+    show_step(finished, made, 5)
+    finished.locator('[data-part="scroller"]').focus()
+    finished.keyboard.press("ArrowRight")
+    said = finished.locator('[data-part="announcer"]')
+    expect(said).to_contain_text("rank 0")
+    first = said.text_content()
+    finished.keyboard.press("ArrowRight")
+    assert said.text_content() != first
+    for _ in range(3):
+        finished.keyboard.press("ArrowDown")
+    expect(said).to_contain_text("rank 1")
+
+
+def test_the_address_keeps_the_range_and_the_span(page: Page, opened: Callable[..., Server], made: Any) -> None:
+    server = opened(state())
+    server.give(*made, complete=True)
+    page.wait_for_function("window.lockstep.complete")
+    show_step(page, made, 6)
+    page.mouse.click(*middle_of(page, find(made, 2, 1, 6, 3)))
+    page.wait_for_function("location.hash.includes('span=') && location.hash.includes('t=')")
+    kept, address = view(page), page.evaluate("location.hash")
+    server.forget()
+    server.give(*made, complete=True)
+    page.reload()
+    page.wait_for_function("window.lockstep?.complete && window.lockstep.timeline.selected")
+    assert page.evaluate("location.hash") == address
+    assert view(page)["fromNs"] == pytest.approx(kept["fromNs"], abs=1e6)
+    expect(page.locator('[data-part="details"]')).to_contain_text("forward F3")
+
+
+def test_a_live_page_follows_the_head_until_the_visitor_moves(page: Page, opened: Callable[..., Server], made: Any) -> None:
+    spans, figures = made
+    server = opened(state("running"))
+    zero = time.time_ns() - int(figures[4]["end_ns"])
+
+    def until(step: int) -> None:
+        low, high = (figures[step - 1]["end_ns"] if step else -1), figures[step]["end_ns"]
+        server.give([[row for row in rows if low < row["end"] <= high] for rows in spans], [figures[step]], zero_unix_ns=zero)
+        page.wait_for_function("(spans) => window.lockstep.spans >= spans", arg=sum(server.before))
+
+    for step in range(5):
+        until(step)
+    page.wait_for_function("(end) => window.lockstep.view().toNs > end", arg=figures[4]["end_ns"])
+    assert view(page)["following"]
+    page.mouse.move(700, 500)
+    page.mouse.down()
+    page.mouse.move(900, 500, steps=4)
+    page.mouse.up()
+    held = view(page)
+    assert not held["following"]
+    until(5)
+    assert view(page)["fromNs"] == held["fromNs"]
+    page.keyboard.press("l")
+    page.wait_for_function("(end) => window.lockstep.view().toNs > end", arg=figures[5]["end_ns"])
+    assert len(page.evaluate("window.lockstep.latencySamples")) > 0
+
+
+def test_figures_stand_beside_their_theory_and_say_what_is_emulated(page: Page, opened: Callable[..., Server], made: Any) -> None:
+    server = opened(state("running", realtime=False))
+    server.give(*made)
+    bubble = page.locator('[data-figure="bubble"]')
+    expect(bubble).to_contain_text(f"{made[1][-1]['bubble_share'] * 100:.1f}")
+    expect(bubble).to_contain_text("theory 27.3 %: (p−1)/(m+p−1)")
+    expect(page.locator(".run-emulated")).to_contain_text("Paced.")
+    expect(page.locator('[data-part="realtime"]')).to_contain_text("not granted")
+
+
+def test_states_are_told_from_queue_to_failure(page: Page, opened: Callable[..., Server]) -> None:
+    server = opened(state("queued", place_in_queue=3, steps_done=0, worker=""))
+    expect(page.locator('[data-part="progress"]')).to_have_text("number 3 in the queue")
+    expect(page.locator('[data-part="empty"]')).to_contain_text("2 runs will start first")
+    server.say(state="starting", place_in_queue=0)
+    expect(page.locator('[data-part="state"]')).to_contain_text("Starting")
+    server.say(state="running", steps_done=2)
+    expect(page.locator('[data-part="progress"]')).to_contain_text("2 of 10 steps")
+    server.say(state="failed", has_ended=True, reason="It ran out of memory.",
+               failure={"rank": 2, "exit_code": None, "signal": "SIGKILL", "log_tail": "step 2\nKilled"})
+    failure = page.locator('[data-part="failure"]')
+    expect(failure).to_contain_text("Rank 2 ended by signal SIGKILL.")
+    expect(failure).to_contain_text("Killed")
+    expect(page.locator('[data-part="stop"]')).to_be_hidden()
+    expect(page.locator('[data-part="log"]')).to_contain_text("rank 2 says hello")
+
+
+def test_a_link_holder_can_look_but_not_change(page: Page, opened: Callable[..., Server], made: Any) -> None:
+    server = opened(state("running"), can_change=False)
+    server.give(*made)
+    page.wait_for_function("window.lockstep.spans > 0")
+    assert page.locator("form[action*=stop], [data-open=share-dialog], a[href*=launch]").count() == 0
+    expect(page.locator(".run-actions")).to_contain_text("read-only")
+
+
+def test_a_question_mark_lists_the_keys(finished: Page) -> None:
+    finished.keyboard.press("?")
+    expect(finished.locator("#keys-dialog")).to_be_visible()
+    expect(finished.locator("#keys-dialog")).to_contain_text("follow the head of the run")
+    finished.keyboard.press("Escape")
+    expect(finished.locator("#keys-dialog")).to_be_hidden()
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_page_fits_its_width(finished: Page, made: Any, picture: Any, width: int, theme: str) -> None:
+    if finished.evaluate("document.documentElement.dataset.theme") != theme:
+        finished.locator("[data-theme-toggle]").click()
+    finished.set_viewport_size({"width": width, "height": 900})
+    show_step(finished, made, 5)
+    assert finished.evaluate("document.documentElement.scrollWidth") <= width
+    picture(finished, f"{theme}-{width}")
