@@ -1,0 +1,31 @@
+"""The models that can be trained. Each builds any stretch of its layers by itself."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from trainer.models.gpt import GptModel
+from trainer.models.perceptron import PerceptronModel
+from trainer.spec import JobSpec, Perceptron
+
+DTYPES = {"float32": torch.float32, "float64": torch.float64}
+
+
+class Model(Protocol):
+    layers: int
+
+    def stage(self, first: int, last: int) -> nn.Sequential: ...
+
+    def hand_off_shape(self, samples: int) -> tuple[int, ...]: ...
+
+    def loss(self, outputs: Tensor, targets: Tensor) -> Tensor: ...
+
+
+def model_of(spec: JobSpec) -> Model:
+    dtype = DTYPES[spec.precision]
+    if isinstance(spec.model, Perceptron):
+        return PerceptronModel(spec.model, spec.seed, dtype)
+    return GptModel(spec.model, spec.seed, dtype)

@@ -1,0 +1,112 @@
+"""Four paced ranks show the bubble that theory has, and what they record is true."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections import defaultdict
+
+import pytest
+
+from tests.ranks.launch import Ran, Span, run
+from trainer.schedules import schedule_of
+from trainer.schedules.theory import bubble_share
+from trainer.spec import Gpt, GridSpec, JobSpec, Pace, ScheduleSpec
+from trainer.trace.kinds import MODEL_WORK, Kind
+
+pytestmark = pytest.mark.ranks
+
+STEPS = {"naive": 3, "gpipe": 7, "1f1b": 7}
+CLOCKS_NS = 200_000  # how far two ranks' clocks may be apart; measured on one machine they are within 50 µs
+
+
+@pytest.fixture(scope="module", params=STEPS)
+def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    spec = JobSpec(
+        model=Gpt(layers=4), grid=GridSpec(pp=4), batch=32, steps=STEPS[request.param],
+        schedule=ScheduleSpec.model_validate({"name": request.param, "micro_batches": 8}),
+        pace=Pace(kind="paced", forward_ms=20.0, backward_ms=40.0),
+    )
+    return run(spec, tmp_path_factory.mktemp(request.param)).check()
+
+
+def measured_bubble(ran: Ran, step: int) -> float:
+    work = [span for span in ran.of(*MODEL_WORK) if span.step == step]
+    busy = sum(span.end_ns - span.start_ns for span in work)
+    return 1 - busy / (4 * (max(span.end_ns for span in work) - min(span.start_ns for span in work)))
+
+
+def test_the_bubble_is_the_formulas(ran: Ran) -> None:
+    if ran.realtime != {"granted"}:
+        pytest.skip(f"without the real-time class wake-ups are late: {ran.realtime}")
+    measured = statistics.median(measured_bubble(ran, step) for step in range(ran.spec.steps))
+    assert measured == pytest.approx(bubble_share(ran.spec), abs=0.02)
+
+
+def test_every_action_is_a_span_in_the_schedules_order(ran: Ran) -> None:
+    for rank, actions in enumerate(schedule_of(ran.spec)):
+        for step in range(ran.spec.steps):
+            spans = [s for s in ran.of(*MODEL_WORK) if (s.rank, s.step) == (rank, step)]
+            spans.sort(key=lambda span: span.start_ns)
+            assert [span.name for span in spans] == [str(action) for action in actions]
+            assert {span.stage for span in spans} == {rank}
+            assert [span.micro_batch for span in spans] == [action.micro_batch for action in actions]
+
+
+def test_no_action_is_shorter_than_its_pace(ran: Ran) -> None:
+    for kind, least_ms in ((Kind.FORWARD, 20), (Kind.BACKWARD, 40)):
+        assert min(span.end_ns - span.start_ns for span in ran.of(kind)) >= least_ms * 1e6
+
+
+def test_spans_of_a_lane_never_overlap(ran: Ran) -> None:
+    lanes: dict[tuple[int, int], list[Span]] = defaultdict(list)
+    for span in ran.spans:
+        lanes[span.rank, span.lane].append(span)
+    for spans in lanes.values():
+        spans.sort(key=lambda span: (span.start_ns, span.end_ns))
+        for before, after in itertools.pairwise(spans):
+            assert before.end_ns <= after.start_ns, f"{before} and {after}"
+
+
+def test_what_one_sends_another_receives_later(ran: Ran) -> None:
+    sends = {(s.step, s.rank, s.peer, s.name): s for s in ran.of(Kind.SEND)}
+    receives = {(s.step, s.peer, s.rank, s.name): s for s in ran.of(Kind.RECEIVE)}
+    assert len(ran.of(Kind.SEND)) == len(sends) == 6 * 8 * ran.spec.steps, "eight ways of three hops, there and back"
+    assert sends.keys() == receives.keys()
+    for letter, receive in receives.items():
+        assert receive.start_ns >= sends[letter].start_ns - CLOCKS_NS
+        assert receive.end_ns >= sends[letter].start_ns
+        assert receive.bytes == sends[letter].bytes == 4 * 32 * 32 * 4, "four samples of 32 bytes, 32 wide, in float32"
+
+
+def test_waiting_is_a_span_of_its_own_and_ends_when_the_sender_begins(ran: Ran) -> None:
+    sends = {(s.step, s.rank, s.peer, s.name): s for s in ran.of(Kind.SEND)}
+    waits = ran.of(Kind.WAIT)
+    assert waits
+    for wait in waits:
+        send = sends[wait.step, wait.peer, wait.rank, wait.name]
+        assert wait.end_ns == pytest.approx(send.start_ns, abs=CLOCKS_NS)
+
+
+def test_a_step_holds_all_of_its_work(ran: Ran) -> None:
+    for rank in range(4):
+        for step in range(ran.spec.steps):
+            of_step = [s for s in ran.spans if (s.rank, s.step) == (rank, step)]
+            (whole,) = [s for s in of_step if s.kind is Kind.STEP]
+            (loading,) = [s for s in of_step if s.kind is Kind.DATA]
+            assert loading.end_ns == whole.start_ns
+            assert len([s for s in of_step if s.kind is Kind.OPTIMIZER]) == 1
+            inner = [s for s in of_step if s.kind not in (Kind.STEP, Kind.DATA)]
+            assert min(s.start_ns for s in inner) >= whole.start_ns
+            assert max(s.end_ns for s in inner) <= whole.end_ns
+
+
+def test_counters_and_marks(ran: Ran) -> None:
+    steps = set(range(ran.spec.steps))
+    assert ran.counters.keys() == {"loss", "samples", "learning_rate"}
+    assert all(values.keys() == steps for values in ran.counters.values())
+    assert set(ran.counters["samples"].values()) == {32}
+    assert set(ran.counters["learning_rate"].values()) == {ran.spec.optimizer.learning_rate}
+    assert [rank for rank, kind, text in ran.marks if kind == "zero" and int(text) > 1.6e18] == [0]
+    assert len([kind for _, kind, _ in ran.marks if kind == "realtime"]) == 4
+    assert ran.steps_begun == [ran.spec.steps] * 4

@@ -1,0 +1,61 @@
+"""The pace: how long an action of a stage is made to last.
+
+Two cores cannot run eight ranks at once, so a paced rank does its small real work and then sleeps until the
+action's modelled duration is over. Sleeping ranks overlap as they would on as many devices.
+"""
+
+from __future__ import annotations
+
+import time
+
+from trainer.schedules.actions import Do
+from trainer.spec import Pace
+
+
+def durations_ms(pace: Pace) -> dict[Do, float]:
+    """What each action of one micro-batch in one stage is modelled to last; the halves of a backward share it equally."""
+    return {
+        Do.FORWARD: pace.forward_ms,
+        Do.BACKWARD: pace.backward_ms,
+        Do.BACKWARD_INPUT: pace.backward_ms / 2,
+        Do.BACKWARD_WEIGHT: pace.backward_ms / 2,
+    }
+
+
+class Pacer:
+    """Stretches actions to their modelled durations; at the real pace it changes nothing."""
+
+    def __init__(self, pace: Pace):
+        self._paced = pace.kind == "paced"
+        self._durations_ns = {do: round(ms * 1e6) if self._paced else 0 for do, ms in durations_ms(pace).items()}
+        self._work_ns = dict.fromkeys(Do, 0)  # what the real work took last time
+
+    def begin(self, free_ns: int, sent_ns: int) -> int:
+        """When an action that can run now began, ns.
+
+        A device works while its host prepares what comes next. So a paced action whose data was on its way
+        before the stage was free, at `free_ns`, began at that moment: what Python did since is not idle time.
+        """
+        return free_ns if self._paced and sent_ns <= free_ns else time.monotonic_ns()
+
+    def rest_before(self, do: Do, start_ns: int) -> None:
+        """Sleep first, and leave just the time for the real work.
+
+        For the backward that fills the last bucket of gradients: on a device, too, it is full only at the end.
+        """
+        left_ns = start_ns + self._durations_ns[do] - self._work_ns[do] - time.monotonic_ns()
+        if left_ns > 0:
+            time.sleep(left_ns * 1e-9)
+
+    def finish(self, do: Do, start_ns: int, computed_ns: int) -> int:
+        """Sleep until an action that began at `start_ns` is to be over. When it was over, ns.
+
+        One whose real work, done at `computed_ns`, took longer than its model is over then.
+        """
+        modelled_ns = start_ns + self._durations_ns[do]
+        self._work_ns[do] = min(computed_ns - start_ns, self._durations_ns[do])
+        left_ns = modelled_ns - time.monotonic_ns()
+        if left_ns <= 0:
+            return max(modelled_ns, computed_ns)
+        time.sleep(left_ns * 1e-9)
+        return time.monotonic_ns()

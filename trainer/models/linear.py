@@ -1,0 +1,74 @@
+"""A Linear whose weight gradient can be computed later than the gradient of its input.
+
+A pipeline's previous stage waits for the input's gradient alone. The weight's needs only two tensors
+that are there by then, so it can be put off into a bubble (Qi et al., "Zero Bubble Pipeline Parallelism", 2023).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+
+class WeightGradients:
+    """What the Linears of a stage have put off since the last `take`."""
+
+    def __init__(self) -> None:
+        self._put_off: list[tuple[Linear, Tensor, Tensor]] = []
+
+    def put_off(self, linear: Linear, inputs: Tensor, gradient: Tensor) -> None:
+        self._put_off.append((linear, inputs, gradient))
+
+    def take(self) -> list[tuple[Linear, Tensor, Tensor]]:
+        """(layer, its input, its output's gradient) of every Linear that ran backward since the last call."""
+        taken, self._put_off = self._put_off, []
+        return taken
+
+
+class Linear(nn.Linear):
+    """As torch's; with `later` set, its backward leaves the parameters' gradients there."""
+
+    later: WeightGradients | None = None
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        if self.later is None:
+            return functional.linear(inputs, self.weight, self.bias)
+        # The parameters enter detached, so that this backward tells neither them nor hooks on them
+        # (DDP's) that their gradient is ready. Something must still ask for a gradient, or a first
+        # layer over data would have no backward at all: the anchor does.
+        anchor = torch.zeros((), dtype=inputs.dtype, device=inputs.device, requires_grad=True)
+        output = _LaterWeightGradient.apply(inputs, self.weight.detach(), self.bias.detach(), anchor, self)
+        assert isinstance(output, Tensor)
+        return output
+
+    def parameter_gradients(self, inputs: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        """Gradients of weight and bias from the input and the output's gradient."""
+        rows = gradient.reshape(-1, gradient.shape[-1])
+        return rows.T @ inputs.reshape(-1, inputs.shape[-1]), rows.sum(0)
+
+
+class _LaterWeightGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor, anchor: Tensor, linear: Linear) -> Tensor:
+        ctx.save_for_backward(inputs, weight)
+        ctx.linear = linear
+        return functional.linear(inputs, weight, bias)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        inputs, weight = ctx.saved_tensors
+        (gradient,) = gradients
+        ctx.linear.later.put_off(ctx.linear, inputs, gradient)
+        return (gradient @ weight if ctx.needs_input_grad[0] else None), None, None, None, None
+
+
+def put_off_weights(module: nn.Module) -> WeightGradients:
+    """Make every Linear in `module` leave its parameters' gradients in what is returned."""
+    later = WeightGradients()
+    for part in module.modules():
+        if isinstance(part, Linear):
+            part.later = later
+    return later

@@ -1,0 +1,114 @@
+"""One rank's life, from meeting the others to the last flush."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import threading
+
+import torch
+import torch.distributed as dist
+
+from trainer.folder import spill_file
+from trainer.grid import Grid
+from trainer.job import Control, RankJob
+from trainer.probes.c10d import CollectiveProbe
+from trainer.probes.optimizer import OptimizerProbe
+from trainer.realtime import ask_for_realtime
+from trainer.rendezvous import SharedClock, axis_groups, device_of, join, message_groups
+from trainer.spec import JobSpec, parse
+from trainer.trace.frame import NONE
+from trainer.trace.sinks import FileSink, RedisSink, Sink
+from trainer.trace.writer import Writer
+from trainer.training import Training
+
+FINISHED = 0
+STOPPED = 10
+TERMINATED = 143  # what a shell says of a process that SIGTERM ended
+
+
+def main(job: RankJob, control: Control) -> int:
+    """FINISHED, or STOPPED if a stop was requested before the last step. Whatever goes wrong is raised."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # in every thread to come; one waits for it
+    torch.set_num_threads(1)
+    spec = parse(job.spec_json)
+    training = Training(spec, job.rank, device_of(job, spec))
+    realtime = ask_for_realtime(spec)  # not before: loading is real work, and gloo's threads are to inherit it
+    writer = Writer(job.rank, _sink(job), spill_file(job.folder, job.rank), job.flush_ms)
+    try:
+        writer.mark("realtime", realtime)
+        _leave_on_sigterm(writer)
+        return _run(job, spec, control, training, writer)
+    finally:
+        writer.close()
+
+
+def _run(job: RankJob, spec: JobSpec, control: Control, training: Training, writer: Writer) -> int:
+    store = join(job, spec)
+    clock = SharedClock(job.rank, store, writer)
+    grid = Grid.of(spec.grid)
+    groups = axis_groups(grid, job.rank, spec.timeout_seconds)
+    letters = message_groups(grid, job.rank, groups, spec)
+    current = _Step()
+    probes = (
+        CollectiveProbe(writer.add, {group.group_name: axis for axis, group in groups.items()}, current.get),
+        OptimizerProbe(writer.add, current.get),
+    )
+    for probe in probes:
+        probe.install()
+    training.connect(groups, letters, clock.run_clock, writer)
+    gc.freeze()  # what is here now stays; the collector need not look at it in every step
+    dist.barrier()  # all begin the first step together, or it would show who came late
+    done = _loop(job.rank, spec.steps, control, training, current)
+    dist.barrier()
+    if training.prove_equal():
+        writer.mark("parameters", "equal")
+    for probe in probes:
+        probe.remove()
+    clock.close()
+    dist.destroy_process_group()
+    return FINISHED if done == spec.steps else STOPPED
+
+
+class _Step:
+    """The step under way, for whoever records something in it."""
+
+    def __init__(self) -> None:
+        self.number = NONE
+
+    def get(self) -> int:
+        return self.number
+
+
+def _loop(rank: int, steps: int, control: Control, training: Training, current: _Step) -> int:
+    """How many steps were done."""
+    done = 0
+    while done < steps and control.may_begin(rank, done):
+        control.begin_step(rank, done)
+        current.number = done
+        training.step(done)
+        done += 1
+    current.number = NONE
+    control.begin_step(rank, done)  # past the last one: whoever counts finished steps sees them all
+    return done
+
+
+def _sink(job: RankJob) -> Sink:
+    """The run's stream, or a file for a run without Redis."""
+    if job.redis_url:
+        return RedisSink(job.redis_url, job.run)
+    return FileSink(job.folder / "frames" / f"rank-{job.rank}.frames")
+
+
+def _leave_on_sigterm(writer: Writer) -> None:
+    """Save what was recorded, then leave, whatever the training thread waits for.
+
+    A Python handler would run only when that thread is back in Python, which it is not while gloo waits for a peer.
+    """
+    def wait() -> None:
+        signal.sigwait({signal.SIGTERM})
+        writer.close(2.0)
+        os._exit(TERMINATED)
+
+    threading.Thread(target=wait, name="sigterm", daemon=True).start()

@@ -1,0 +1,109 @@
+"""How the ranks of a job find each other: the process group, the groups along each axis, the run's clock."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+
+from trainer.grid import AXES, Grid
+from trainer.job import RankJob
+from trainer.spec import JobSpec
+from trainer.splits.run_clock import RunClock
+from trainer.trace.clock import ClockKeeper, ClockServer, measure
+from trainer.trace.writer import Writer
+
+HOST = "127.0.0.1"
+
+
+def join(job: RankJob, spec: JobSpec) -> dist.Store:
+    """Start torch's process group; returns the store that all ranks share."""
+    timeout = timedelta(seconds=spec.timeout_seconds)
+    listener = job.rendezvous_fd if job.rank == 0 and job.rendezvous_fd >= 0 else None
+    store = dist.TCPStore(HOST, job.rendezvous_port, spec.ranks, is_master=job.rank == 0, timeout=timeout,
+                          wait_for_workers=False, master_listen_fd=listener)
+    # Else gloo binds to what the machine's own name resolves to, which may be nothing or another machine.
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    backend = "nccl" if spec.device == "cuda" else "gloo"
+    dist.init_process_group(backend, store=dist.PrefixStore("torch", store), rank=job.rank,
+                            world_size=spec.ranks, timeout=timeout)
+    return dist.PrefixStore("lockstep", store)
+
+
+def axis_group(grid: Grid, axis: str, rank: int, timeout_seconds: float) -> dist.ProcessGroup:
+    """The group along `axis` that holds `rank`. All ranks have to call, in the same order of axes."""
+    mine = None
+    for ranks in grid.groups(axis):
+        group = dist.new_group(ranks, timeout=timedelta(seconds=timeout_seconds))
+        if rank in ranks:
+            mine = group
+    assert mine is not None
+    return mine
+
+
+def axis_groups(grid: Grid, rank: int, timeout_seconds: float) -> dict[str, dist.ProcessGroup]:
+    """By axis, for the axes that have more than one rank."""
+    return {axis: axis_group(grid, axis, rank, timeout_seconds) for axis in AXES if grid.size(axis) > 1}
+
+
+def message_groups(
+    grid: Grid, rank: int, axes: dict[str, dist.ProcessGroup], spec: JobSpec
+) -> dict[str, dist.ProcessGroup]:
+    """Groups for a pipeline's activations (F) and gradients (B).
+
+    NCCL knows no tags and takes what a pair of ranks exchanges in order. Either way by itself is in
+    order of micro-batches, both together are not, so there each gets a group of its own.
+    """
+    if "pp" not in axes:
+        return {}
+    if spec.device == "cpu":
+        return {"F": axes["pp"], "B": axes["pp"]}
+    return {content: axis_group(grid, "pp", rank, spec.timeout_seconds) for content in ("F", "B")}
+
+
+class SharedClock:
+    """The run's clock on this rank: measured against rank 0's, told to the writer, measured again now and then."""
+
+    def __init__(self, rank: int, store: dist.Store, writer: Writer):
+        self._server = ClockServer(HOST) if rank == 0 else None
+        self._keeper: ClockKeeper | None = None
+        if self._server is not None:
+            zero_ns = time.monotonic_ns()
+            unix_ns = time.time_ns() - (time.monotonic_ns() - zero_ns)
+            store.set("clock", json.dumps([*self._server.address, zero_ns]))
+            self.run_clock = RunClock(zero_ns)
+            writer.set_clock(0, 0.0)
+            writer.mark("zero", str(unix_ns), at_ns=zero_ns)
+        else:
+            host, port, zero_ns = json.loads(store.get("clock"))
+            self.run_clock = RunClock(zero_ns)
+            first = measure((host, port))
+            self._applied(writer)(*first)
+            self._keeper = ClockKeeper((host, port), self._applied(writer), first)
+        writer.set_zero(zero_ns)
+
+    def close(self) -> None:
+        if self._keeper is not None:
+            self._keeper.close()
+        if self._server is not None:
+            self._server.close()
+
+    def _applied(self, writer: Writer) -> Callable[[float, float], None]:
+        def apply(offset_ns: float, uncertainty_ns: float) -> None:
+            self.run_clock.offset_ns = round(offset_ns)
+            writer.set_clock(offset_ns, uncertainty_ns)
+
+        return apply
+
+
+def device_of(job: RankJob, spec: JobSpec) -> torch.device:
+    if spec.device == "cpu":
+        return torch.device("cpu")
+    device = torch.device("cuda", job.rank % torch.cuda.device_count())
+    torch.cuda.set_device(device)
+    return device

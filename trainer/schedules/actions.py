@@ -1,0 +1,51 @@
+"""What one rank of a pipeline does in a step: a list of actions, in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Do(StrEnum):
+    """The four things that can be done with one micro-batch in one stage."""
+
+    FORWARD = "F"
+    BACKWARD = "B"  # both halves at once
+    BACKWARD_INPUT = "I"  # the half that the previous stage waits for
+    BACKWARD_WEIGHT = "W"  # the half that nobody waits for before the optimizer
+
+
+@dataclass(frozen=True, order=True)
+class Action:
+    do: Do
+    stage: int
+    micro_batch: int
+
+    def __str__(self) -> str:
+        return f"{self.do.value}{self.micro_batch}"
+
+
+Schedule = list[list[Action]]  # for each rank of the pipeline, its actions in order
+
+
+def forward(stage: int, micro_batch: int) -> Action:
+    return Action(Do.FORWARD, stage, micro_batch)
+
+
+def backward(stage: int, micro_batch: int) -> Action:
+    return Action(Do.BACKWARD, stage, micro_batch)
+
+
+def needs(action: Action, stages: int) -> tuple[Do, int] | None:
+    """What must be done with the same micro-batch, and in which stage, before `action` can start.
+
+    A need for Do.BACKWARD is met by Do.BACKWARD_INPUT as well: either gives the gradient that is handed on.
+    """
+    match action.do:
+        case Do.FORWARD:
+            return (Do.FORWARD, action.stage - 1) if action.stage else None
+        case Do.BACKWARD | Do.BACKWARD_INPUT:
+            last = action.stage == stages - 1
+            return (Do.FORWARD, action.stage) if last else (Do.BACKWARD, action.stage + 1)
+        case Do.BACKWARD_WEIGHT:
+            return (Do.BACKWARD_INPUT, action.stage)

@@ -1,0 +1,117 @@
+"""What a schedule would take: every action's start and end, from durations alone, without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from trainer.schedules.actions import Action, Do, Schedule, needs
+
+
+@dataclass(frozen=True)
+class Timed:
+    rank: int
+    action: Action
+    start: float
+    end: float
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Times in the unit of the given durations, from 0. `peak_held[rank]` counts micro-batches whose
+    activations lay on the rank at once."""
+
+    timed: list[Timed]
+    peak_held: list[int]
+
+    @property
+    def makespan(self) -> float:
+        return max(item.end for item in self.timed)
+
+    @property
+    def busy(self) -> float:
+        return sum(item.end - item.start for item in self.timed)
+
+    @property
+    def bubble_share(self) -> float:
+        """Idle share of the whole: of all ranks, from the first start to the last end."""
+        return 1 - self.busy / (len(self.peak_held) * self.makespan)
+
+
+class Stuck(ValueError):
+    """Every rank waits for another."""
+
+
+def simulate(
+    schedule: Schedule, durations: Mapping[Do, float], hand_off: float = 0.0, side_by_side: bool = False
+) -> Simulation:
+    """Run `schedule` by the clock.
+
+    `hand_off` passes between the end of an action and the earliest start of one that needs it on
+    another rank. With `side_by_side` a rank's forwards and backwards are two queues that do not
+    wait for each other, as on a device that has room for both.
+    """
+    queues = [(rank, queue) for rank, actions in enumerate(schedule) for queue in _queues(actions, side_by_side)]
+    stages = 1 + max(action.stage for actions in schedule for action in actions)
+    home = {action.stage: rank for rank, actions in enumerate(schedule) for action in actions}
+    position, free = [0] * len(queues), [0.0] * len(queues)
+    ended: dict[tuple[Do, int, int], float] = {}
+    timed: list[Timed] = []
+    moved = True
+    while moved:
+        moved = False
+        for number, (rank, queue) in enumerate(queues):
+            while position[number] < len(queue):
+                action = queue[position[number]]
+                ready = _ready(action, rank, stages, home, ended, hand_off)
+                if ready is None:
+                    break
+                start = max(free[number], ready)
+                free[number] = end = start + durations[action.do]
+                ended[action.do, action.stage, action.micro_batch] = end
+                if action.do is Do.BACKWARD_INPUT:
+                    ended[Do.BACKWARD, action.stage, action.micro_batch] = end
+                timed.append(Timed(rank, action, start, end))
+                position[number] += 1
+                moved = True
+    waiting = [f"rank {rank}, row {position[n]}, {queue[position[n]]} of stage {queue[position[n]].stage}"
+               for n, (rank, queue) in enumerate(queues) if position[n] < len(queue)]
+    if waiting:
+        raise Stuck("each waits for another: " + "; ".join(waiting))
+    timed.sort(key=lambda item: (item.start, item.rank))
+    return Simulation(timed, [_peak_held(timed, rank) for rank in range(len(schedule))])
+
+
+def _queues(actions: list[Action], side_by_side: bool) -> list[list[Action]]:
+    if not side_by_side:
+        return [actions]
+    return [[a for a in actions if a.do is Do.FORWARD], [a for a in actions if a.do is not Do.FORWARD]]
+
+
+def _ready(
+    action: Action, rank: int, stages: int, home: dict[int, int], ended: dict[tuple[Do, int, int], float], hand_off: float
+) -> float | None:
+    """When what `action` needs is there; None as long as it is not done."""
+    need = needs(action, stages)
+    if need is None:
+        return 0.0
+    do, stage = need
+    end = ended.get((do, stage, action.micro_batch))
+    if end is None:
+        return None
+    return end if home[stage] == rank else end + hand_off
+
+
+def _peak_held(timed: list[Timed], rank: int) -> int:
+    """A forward's activations are held from its start until the last of its backward is over."""
+    changes = []
+    for item in timed:
+        if item.rank == rank and item.action.do is Do.FORWARD:
+            changes.append((item.start, 1))
+        elif item.rank == rank and item.action.do in (Do.BACKWARD, Do.BACKWARD_WEIGHT):
+            changes.append((item.end, -1))
+    held = peak = 0
+    for _, change in sorted(changes):  # at the same moment the release comes first
+        held += change
+        peak = max(peak, held)
+    return peak

@@ -1,0 +1,61 @@
+"""Whether a schedule can be run: every action once, in an order that makes sense, and no deadlock."""
+
+from __future__ import annotations
+
+from trainer.schedules.actions import Action, Do, Schedule
+from trainer.schedules.simulate import Stuck, simulate
+
+
+class ScheduleError(ValueError):
+    """The schedule cannot be run; says at which rank, row and action."""
+
+
+def validate(schedule: Schedule, stages: int, micro_batches: int) -> None:
+    """ScheduleError unless the schedule does all `micro_batches` in all `stages`."""
+    seen: dict[Action, str] = {}
+    home: dict[int, int] = {}
+    for rank, actions in enumerate(schedule):
+        for row, action in enumerate(actions):
+            place = f"rank {rank}, row {row}, {action}"
+            _check_place(action, place, stages, micro_batches)
+            if action in seen:
+                raise ScheduleError(f"{place}: stage {action.stage} does it already at {seen[action]}")
+            if home.setdefault(action.stage, rank) != rank:
+                raise ScheduleError(f"{place}: stage {action.stage} lives on rank {home[action.stage]}")
+            _check_before(action, place, seen)
+            seen[action] = place
+    _check_whole(seen, stages, micro_batches)
+    try:
+        simulate(schedule, dict.fromkeys(Do, 1.0))
+    except Stuck as stuck:
+        raise ScheduleError(str(stuck)) from None
+
+
+def _check_place(action: Action, place: str, stages: int, micro_batches: int) -> None:
+    if not 0 <= action.stage < stages:
+        raise ScheduleError(f"{place}: there is no stage {action.stage}, only 0 to {stages - 1}")
+    if not 0 <= action.micro_batch < micro_batches:
+        raise ScheduleError(f"{place}: there is no micro-batch {action.micro_batch}, only 0 to {micro_batches - 1}")
+
+
+def _check_before(action: Action, place: str, seen: dict[Action, str]) -> None:
+    """What the same rank has to have done before, and must not have done."""
+    def done(do: Do) -> bool:
+        return Action(do, action.stage, action.micro_batch) in seen
+
+    if action.do in (Do.BACKWARD, Do.BACKWARD_INPUT) and not done(Do.FORWARD):
+        raise ScheduleError(f"{place}: its forward has to come before")
+    if action.do is Do.BACKWARD_WEIGHT and not done(Do.BACKWARD_INPUT):
+        raise ScheduleError(f"{place}: its input gradient (I{action.micro_batch}) has to come before")
+    if (action.do is Do.BACKWARD_INPUT and done(Do.BACKWARD)) or (action.do is Do.BACKWARD and done(Do.BACKWARD_INPUT)):
+        raise ScheduleError(f"{place}: a backward is either whole (B) or in two halves (I and W), not both")
+
+
+def _check_whole(seen: dict[Action, str], stages: int, micro_batches: int) -> None:
+    for stage in range(stages):
+        for m in range(micro_batches):
+            done = {do for do in Do if Action(do, stage, m) in seen}
+            if Do.FORWARD not in done:
+                raise ScheduleError(f"F{m} of stage {stage} is missing")
+            if Do.BACKWARD not in done and not {Do.BACKWARD_INPUT, Do.BACKWARD_WEIGHT} <= done:
+                raise ScheduleError(f"the backward of micro-batch {m} in stage {stage} is missing or half")

@@ -1,0 +1,98 @@
+"""Data parallelism: every copy of the model learns from its own share of the batch, gradients are averaged.
+
+The averaging is torch's DDP: it packs gradients into buckets and starts a bucket's AllReduce as soon as the
+backward has filled it, while the backward goes on. With several micro-batches only the last backward does so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from trainer.models.linear import Linear
+
+
+class Replica:
+    """One copy's stage. Without a `group` there is only this copy, and nothing to average.
+
+    `axis` names the group in spans.
+    """
+
+    def __init__(self, module: nn.Module, group: dist.ProcessGroup | None = None, axis: str = ""):
+        self.module, self.axis = module, axis
+        self._ddp = None if group is None else DistributedDataParallel(module, process_group=group)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        if self._ddp is None:
+            return self.module(inputs)
+        with self._ddp.no_sync():  # which backward will be the last is not known yet; `backward` says it to DDP
+            return self._ddp(inputs)
+
+    def backward(self, output: Tensor, gradient: Tensor | None, last: bool) -> int:
+        """When this copy's own gradients were ready, ns. With `last`, returns when they are averaged."""
+        if self._ddp is None or not last:
+            output.backward(gradient)
+            return time.monotonic_ns()
+        ready_ns = [0]
+        self._expect_gradients()
+        # DDP waits for its buckets in a callback at the end of this backward. Ours is queued before it.
+        output.register_hook(lambda _: _after_this_backward(lambda: ready_ns.__setitem__(0, time.monotonic_ns())))
+        output.backward(gradient)
+        return ready_ns[0]
+
+    def backward_weights(self, put_off: list[tuple[Linear, Tensor, Tensor]], last: bool) -> int:
+        """The second half of a backward, whose Linears were `put_off` by the first; returns as `backward`."""
+        gradients: dict[Tensor, Tensor] = {}
+        for linear, inputs, gradient in put_off:
+            gradients[linear.weight], gradients[linear.bias] = linear.parameter_gradients(inputs, gradient)
+        if self._ddp is not None and last:
+            self._expect_gradients()
+            # Norms and embeddings had theirs in the first half, which DDP did not watch; a zero shows it to DDP.
+            for parameter in self.module.parameters():
+                gradients.setdefault(parameter, torch.zeros_like(parameter))
+        ready_ns = time.monotonic_ns()
+        torch.autograd.backward(list(gradients), list(gradients.values()))
+        return ready_ns if last and self._ddp is not None else time.monotonic_ns()
+
+    def _expect_gradients(self) -> None:
+        """What DDP does at the end of a forward that is followed by its backward at once.
+
+        torch's own pipeline stages call it here too (torch.distributed.pipelining.stage).
+        """
+        assert self._ddp is not None
+        self._ddp.reducer.prepare_for_backward([])
+
+
+def _after_this_backward(callback: Callable[[], None]) -> None:
+    torch.autograd.Variable._execution_engine.queue_callback(callback)
+
+
+class UnequalCopies(RuntimeError):
+    """Copies of the model that should be equal to the last bit are not."""
+
+
+def prove_equal(module: nn.Module, group: dist.ProcessGroup) -> None:
+    """UnequalCopies unless all ranks of `group` hold exactly the same parameters; every rank of it has to call."""
+    names = [name for name, _ in module.named_parameters()]
+    mine = torch.stack([_digest(parameter) for parameter in module.parameters()])
+    device = next(module.parameters()).device
+    gathered = [torch.empty_like(mine, device=device) for _ in range(group.size())]
+    dist.all_gather(gathered, mine.to(device), group=group)
+    ranks = dist.get_process_group_ranks(group)
+    for rank, theirs in zip(ranks, gathered, strict=True):
+        for name, first, other in zip(names, gathered[0], theirs, strict=True):
+            if not torch.equal(first, other):
+                raise UnequalCopies(f"ranks {ranks[0]} and {rank} hold different values of {name}, "
+                                    "though all copies of the model should be equal")
+
+
+def _digest(parameter: Tensor) -> Tensor:
+    """32 bytes that are different when any bit of the parameter is."""
+    values = parameter.detach().cpu().contiguous().numpy().tobytes()
+    return torch.frombuffer(bytearray(hashlib.sha256(values).digest()), dtype=torch.uint8)

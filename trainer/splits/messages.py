@@ -1,0 +1,112 @@
+"""Activations and their gradients on their way between stages.
+
+Every message says in its first 8 bytes when its sender began to send it, on the run's clock. So the receiver
+can tell the time in which there was nothing to receive yet (WAIT, in the compute lane: a bubble, caused by
+the sender) from the time that the transfer took (RECEIVE).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from trainer.splits.run_clock import RunClock
+from trainer.trace.columns import Row
+from trainer.trace.frame import NONE
+from trainer.trace.kinds import Kind
+
+STAMP_BYTES = 8
+
+
+class Letter(NamedTuple):
+    """What a message is: activations ("F") or gradients ("B") of one micro-batch, for one stage."""
+
+    content: str
+    stage: int
+    micro_batch: int
+
+    @property
+    def tag(self) -> int:
+        """Unique among the letters of a step: gloo matches sends and receives by it, whatever their order."""
+        return ((self.stage << 16 | self.micro_batch) << 1) | (self.content == "B")
+
+    def __str__(self) -> str:
+        return f"{self.content}{self.micro_batch}"
+
+
+class _Envelope:
+    """A message's bytes, with the views into them made beforehand: on the way between stages every 0.1 ms is a bubble."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device):
+        content_bytes = math.prod(shape) * dtype.itemsize
+        self.whole = torch.empty(STAMP_BYTES + content_bytes, dtype=torch.uint8, device=device)
+        self.content = self.whole[STAMP_BYTES:].view(dtype).view(shape)
+        stamp = self.whole[:STAMP_BYTES].view(torch.float64)
+        self.stamp = stamp.numpy() if device.type == "cpu" else stamp
+
+
+class Messages:
+    """All letters have one `shape` and `dtype`. Peers are places in the pipeline's groups.
+
+    `ranks` are the job's ranks at those places; spans name peers by them.
+    """
+
+    def __init__(
+        self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device, clock: RunClock,
+        add: Callable[[Row], None], groups: dict[str, dist.ProcessGroup], ranks: list[int], axis: str,
+    ):
+        self._shape, self._dtype, self._device = shape, dtype, device
+        self._content_bytes = math.prod(shape) * dtype.itemsize
+        self._clock, self._add, self._groups, self._ranks, self._axis = clock, add, groups, ranks, axis
+        self._incoming: dict[Letter, tuple[int, _Envelope, dist.Work]] = {}
+        self._outgoing: list[tuple[_Envelope, dist.Work]] = []
+        self._spare: list[_Envelope] = []
+
+    def post(self, letter: Letter, source: int) -> None:
+        """Make room for a letter ahead of its arrival, so that its sender need not wait for us."""
+        envelope = _Envelope(self._shape, self._dtype, self._device)  # a new one: its content stays until the backward
+        work = self._groups[letter.content].recv([envelope.whole], source, letter.tag)
+        self._incoming[letter] = source, envelope, work
+
+    def take(self, letter: Letter, step: int) -> tuple[Tensor, int]:
+        """The content of a posted letter, waiting for it if need be, and when its sender began to send it, ns."""
+        source, envelope, work = self._incoming.pop(letter)
+        asked_ns = time.monotonic_ns()
+        work.wait()
+        stamp = float(envelope.stamp[0])  # on CUDA this waits for the data as well
+        arrived_ns = time.monotonic_ns()
+        sent_ns = self._clock.to_local(int(stamp))
+        began_ns = min(max(asked_ns, sent_ns), arrived_ns)  # clocks agree to microseconds, not exactly
+        where = (step, letter.micro_batch, letter.stage, self._ranks[source], self._content_bytes, NONE, str(letter), self._axis)
+        if began_ns > asked_ns:
+            self._add((Kind.WAIT, asked_ns, began_ns, *where))
+        self._add((Kind.RECEIVE, began_ns, arrived_ns, *where))
+        return envelope.content, sent_ns
+
+    def send(self, letter: Letter, peer: int, content: Tensor, step: int) -> None:
+        """Send without blocking.
+
+        The SEND span ends when the message is handed over: gloo tells the end of a point-to-point transfer
+        only to those who block for it. The transfer itself is the peer's RECEIVE.
+        """
+        start_ns = time.monotonic_ns()
+        envelope = self._spare.pop() if self._spare else _Envelope(self._shape, self._dtype, self._device)
+        envelope.stamp[0] = self._clock.to_run(start_ns)
+        envelope.content.copy_(content)
+        work = self._groups[letter.content].send([envelope.whole], peer, letter.tag)
+        self._outgoing.append((envelope, work))
+        self._add((Kind.SEND, start_ns, time.monotonic_ns(), step, letter.micro_batch, letter.stage, self._ranks[peer],
+                   self._content_bytes, NONE, str(letter), self._axis))
+
+    def settle(self) -> None:
+        """Wait until all that was sent has gone, and take its envelopes back; by the end of a step it has, or is about to."""
+        for envelope, work in self._outgoing:
+            work.wait()
+            self._spare.append(envelope)
+        self._outgoing.clear()
