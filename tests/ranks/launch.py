@@ -10,6 +10,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,16 @@ class Ran:
 
     def of(self, *kinds: Kind) -> list[Span]:
         return [span for span in self.spans if span.kind in kinds]
+
+    def assert_lanes_are_in_order(self) -> None:
+        """Spans of one lane of one rank never overlap."""
+        lanes: dict[tuple[int, Lane], list[Span]] = {}
+        for span in self.spans:
+            lanes.setdefault((span.rank, span.lane), []).append(span)
+        for spans in lanes.values():
+            spans.sort(key=lambda span: (span.start_ns, span.end_ns))
+            for before, after in pairwise(spans):
+                assert before.end_ns <= after.start_ns, f"{before} and {after}"
 
     def check(self) -> Ran:
         assert self.codes == [0] * self.spec.ranks, "\n".join(self.logs)

@@ -42,7 +42,8 @@ def unsplit_losses(spec: JobSpec) -> list[float]:
 def job(model: Gpt | Perceptron, grid: GridSpec, schedule: str, micro_batches: int = 4, split: bool = False,
         optimizer: str = "adamw", batch: int = 16) -> JobSpec:
     return JobSpec.model_validate({
-        "model": model, "grid": grid, "pace": BRISK, "batch": batch, "steps": STEPS, "precision": "float64", "seed": 3, "timeout_seconds": 30.0,
+        "model": model, "grid": grid, "pace": BRISK, "batch": batch, "steps": STEPS,
+        "precision": "float64", "seed": 3, "timeout_seconds": 30.0,
         "schedule": ScheduleSpec.model_validate({"name": schedule, "micro_batches": micro_batches, "split_backward": split}),
         "optimizer": OptimizerSpec.model_validate({"name": optimizer, "learning_rate": 1e-2}),
     })
@@ -66,6 +67,7 @@ def test_pipeline_of_four_stages(tmp_path: Path, schedule: str, split: bool) -> 
 def test_two_stages_times_two_copies(tmp_path: Path, split: bool) -> None:
     ran = run(job(GPT, GridSpec(dp=2, pp=2), "1f1b", split=split), tmp_path).check()
     assert_equals_one_process(ran)
+    ran.assert_lanes_are_in_order()
     assert {rank for rank, kind, text in ran.marks if (kind, text) == ("parameters", "equal")} == {0, 1, 2, 3}
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import statistics
-from collections import defaultdict
 
 import pytest
 
-from tests.ranks.launch import Ran, Span, run
+from tests.ranks.launch import Ran, run
 from trainer.schedules import schedule_of
 from trainer.schedules.theory import bubble_share
 from trainer.spec import Gpt, GridSpec, JobSpec, Pace, ScheduleSpec
@@ -59,13 +57,7 @@ def test_no_action_is_shorter_than_its_pace(ran: Ran) -> None:
 
 
 def test_spans_of_a_lane_never_overlap(ran: Ran) -> None:
-    lanes: dict[tuple[int, int], list[Span]] = defaultdict(list)
-    for span in ran.spans:
-        lanes[span.rank, span.lane].append(span)
-    for spans in lanes.values():
-        spans.sort(key=lambda span: (span.start_ns, span.end_ns))
-        for before, after in itertools.pairwise(spans):
-            assert before.end_ns <= after.start_ns, f"{before} and {after}"
+    ran.assert_lanes_are_in_order()
 
 
 def test_what_one_sends_another_receives_later(ran: Ran) -> None:

@@ -91,6 +91,8 @@ class PipelineStage:
         m = action.micro_batch
         if self._awaited(action) is not None:
             self._post(1)  # in the place of the one just taken
+        if self._averages(action):
+            self._pacer.rest_before(action.do, start_ns)
         match action.do:
             case Do.FORWARD:
                 if content is None:
@@ -135,10 +137,14 @@ class PipelineStage:
         end_ns = self._pacer.finish(action.do, start_ns, computed_ns)
         where = (self._step, action.micro_batch, action.stage)
         self._add((KIND_OF[action.do], start_ns, end_ns, *where, NONE, NONE, NONE, str(action), ""))
-        if end_ns < returned_ns and action == self._last_backward and self._replica.axis:
+        if end_ns < returned_ns and self._averages(action):
             self._add((Kind.WAIT, end_ns, returned_ns, *where, NONE, NONE, NONE, "gradients", self._replica.axis))
             end_ns = returned_ns
         self._free_ns = end_ns
+
+    def _averages(self, action: Action) -> bool:
+        """Whether gradients are averaged with other copies at the end of `action`."""
+        return bool(self._replica.axis) and action == self._last_backward
 
     def _awaited(self, action: Action) -> Letter | None:
         """The letter that has to arrive before `action` can start."""

@@ -1,0 +1,50 @@
+"""Addresses and groups of ranks."""
+
+from __future__ import annotations
+
+import pytest
+
+from trainer.grid import AXES, Address, Grid
+from trainer.spec import GridSpec
+
+GRID = Grid.of(GridSpec(dp=2, pp=3, tp=4))
+
+
+def test_every_rank_has_its_own_address_and_back() -> None:
+    addresses = [GRID.address(rank) for rank in range(GRID.ranks)]
+    assert GRID.ranks == len(set(addresses)) == 24
+    assert [GRID.rank(address) for address in addresses] == list(range(24))
+
+
+def test_neighbours_in_rank_share_the_fastest_axis() -> None:
+    assert [GRID.address(rank).tp for rank in range(5)] == [0, 1, 2, 3, 0]
+    assert GRID.address(23) == Address(dp=1, pp=2, tp=3)
+
+
+@pytest.mark.parametrize("axis", AXES)
+def test_groups_of_an_axis_part_the_ranks_and_differ_on_it_alone(axis: str) -> None:
+    groups = GRID.groups(axis)
+    assert sorted(rank for group in groups for rank in group) == list(range(24))
+    for group in groups:
+        addresses = [GRID.address(rank) for rank in group]
+        assert [getattr(address, axis) for address in addresses] == list(range(GRID.size(axis)))
+        others = {tuple(getattr(a, other) for other in AXES if other != axis) for a in addresses}
+        assert len(others) == 1
+        assert all(GRID.group(axis, rank) == group for rank in group)
+
+
+def test_two_stages_times_two_copies() -> None:
+    grid = Grid.of(GridSpec(dp=2, pp=2))
+    assert grid.groups("pp") == [[0, 1], [2, 3]]
+    assert grid.groups("dp") == [[0, 2], [1, 3]]
+
+
+@pytest.mark.parametrize("rank", [-1, 24])
+def test_a_rank_outside_the_grid_is_refused(rank: int) -> None:
+    with pytest.raises(ValueError, match=f"rank {rank} is outside a grid of 24 ranks"):
+        GRID.address(rank)
+
+
+def test_an_address_outside_the_grid_is_refused() -> None:
+    with pytest.raises(ValueError, match="pp=3 is outside an axis of 3"):
+        GRID.rank(Address(pp=3))

@@ -1,0 +1,89 @@
+"""A JobSpec is refused before anything starts, with the field, what was given, and what would do."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from trainer.complaints import SpecError
+from trainer.presets import PRESETS, preset
+from trainer.schedules import schedule_of
+from trainer.schedules.validate import validate
+from trainer.spec import JobSpec, parse
+
+
+def complaint(given: Any) -> tuple[str, str]:
+    """Field and message of the one thing that is wrong with it."""
+    with pytest.raises(SpecError) as error:
+        parse(given)
+    assert len(error.value.errors) == 1, str(error.value)
+    return error.value.errors[0].field, error.value.errors[0].message
+
+
+def test_an_empty_job_is_a_whole_one() -> None:
+    spec = parse({})
+    assert spec == JobSpec()
+    assert (spec.ranks, spec.data, spec.micro_batch_samples) == (1, "text", 4)
+
+
+def test_a_job_comes_back_from_its_json() -> None:
+    for item in PRESETS.values():
+        assert parse(item.spec.to_json()) == item.spec
+        assert parse(json.loads(item.spec.to_json())) == item.spec
+
+
+@pytest.mark.parametrize(("given", "field", "message"), [
+    ("{", "", "this is not JSON"),
+    (b"\xff", "", "this is not JSON"),
+    ("[" * 100_000, "", "this is not JSON"),
+    ("[1]", "", "a job is a JSON object"),
+    ('{"optimizer": {"learning_rate": NaN}}', "", "NaN is not a number a job can use"),
+    ({"optimizer": {"learning_rate": float("inf")}}, "optimizer.learning_rate", "a finite number would do"),
+    ({"stepps": 3}, "stepps", "there is no such field"),
+    ({"model": {"name": "gpt", "depth": 3}}, "model.depth", "there is no such field"),
+    ({"model": {"name": "llama"}}, "model", "would do"),
+    ({"model": {"layers": 3}}, "model", "a model has a name"),
+    ({"steps": "30"}, "steps", "a whole number would do"),
+    ({"steps": 3.5}, "steps", "a whole number would do"),
+    ({"steps": 0}, "steps", "1 or more would do"),
+    ({"steps": True}, "steps", "a whole number would do"),
+    ({"batch": 2**30}, "batch", "1048576 or less would do"),
+    ({"optimizer": {"learning_rate": 0}}, "optimizer.learning_rate", "more than 0.0 would do"),
+    ({"schedule": {"name": "zigzag"}}, "schedule.name", "'naive', 'gpipe' or '1f1b' would do"),
+    ({"name": "x" * 121}, "name", "at most 120 characters would do"),
+    ({"grid": {"pp": 3}}, "grid.pp", "4 layers do not divide into 3 stages; 1, 2 or 4 would do"),
+    ({"grid": {"pp": 8}}, "grid.pp", "4 layers do not divide into 8 stages; 1, 2 or 4 would do"),
+    ({"grid": {"tp": 2}}, "grid.tp", "1 would do"),
+    ({"batch": 30}, "batch", "1 copies × 8 micro-batches do not divide a batch of 30; 24 or 32 would do"),
+    ({"batch": 4}, "batch", "1 copies × 8 micro-batches do not divide a batch of 4; 8 would do"),
+    ({"model": {"name": "gpt", "heads": 3}}, "model.heads", "3 heads do not divide a width of 32; 1, 2, 4, 8, 16 or 32 would do"),
+])
+def test_what_cannot_work_says_what_would(given: Any, field: str, message: str) -> None:
+    found_field, found_message = complaint(given)
+    assert found_field == field
+    assert message in found_message
+
+
+def test_every_fault_is_named_at_once() -> None:
+    with pytest.raises(SpecError) as error:
+        parse({"steps": 0, "batch": "many", "speed": 9})
+    assert {item.field for item in error.value.errors} == {"steps", "batch", "speed"}
+    assert "steps: 0 was given: 1 or more would do" in str(error.value)
+
+
+def test_a_whole_number_is_a_fit_value_where_any_number_is() -> None:
+    assert parse({"timeout_seconds": 30}).timeout_seconds == 30.0
+
+
+@pytest.mark.parametrize("key", PRESETS)
+def test_every_preset_can_be_run(key: str) -> None:
+    spec = preset(key).spec
+    assert preset(key).title and preset(key).shows
+    validate(schedule_of(parse(spec.to_json())), spec.grid.pp, spec.schedule.micro_batches)
+
+
+def test_an_unknown_preset_names_those_there_are() -> None:
+    with pytest.raises(SpecError, match=r"there is no such preset; pipeline-1f1b, .* would do"):
+        preset("pipeline-2f2b")
