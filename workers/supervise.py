@@ -67,7 +67,7 @@ class Supervisor:
 
     @property
     def steps_done(self) -> int:
-        return steps_done(self._steps, self._exits)
+        return steps_done(self._steps)
 
     def carry_out(self) -> Verdict:
         ranks, most = self._run.spec.ranks, settings.CONF.most_ranks
@@ -133,7 +133,7 @@ class Supervisor:
         if self._steps and max(self._steps) >= 0 and self._run.state == State.STARTING:
             services.move(self._run.id, State.RUNNING)
             self._run.state = State.RUNNING
-        done = steps_done(self._steps, [])
+        done = steps_done(self._steps)
         if done != self._noted_steps:
             services.note(self._run.id, steps_done=done)
             self._noted_steps = done

@@ -73,10 +73,6 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def steps_done(steps: list[int], exits: list[Exit]) -> int:
-    """How many steps every rank has done, from the step that each is in. Past its last a finished rank says one more."""
-    if not steps:
-        return 0
-    if exits and all(end.code == STOPPED_STATUS for end in exits):
-        return min(steps) + 1  # each left between two steps
-    return max(0, min(steps))
+def steps_done(steps: list[int]) -> int:
+    """How many steps every rank has done, from the step that each is in; past its last one a rank names the next."""
+    return max(0, min(steps, default=0))

@@ -46,7 +46,8 @@ def list_runs(
     request: HttpRequest, page: int = Query(1, ge=1, le=1_000_000), size: int = Query(25, ge=1, le=100)
 ) -> dict[str, Any]:
     found = Paginator(visible_runs(request.user), size).get_page(page)
-    runs = [_shown(request, run) for run in found.object_list]
+    places = services.places_in_queue()
+    runs = [_shown(request, run, places.get(run.pk, 0)) for run in found.object_list]
     return {"count": found.paginator.count, "page": found.number, "pages": found.paginator.num_pages, "runs": runs}
 
 
@@ -85,8 +86,8 @@ def _spec(body: bytes) -> JobSpec:
     return from_preset(given["preset"], given.get("set"))
 
 
-def _shown(request: HttpRequest, run: Run) -> dict[str, Any]:
-    return state.as_dict(run) | {"url": request.build_absolute_uri(reverse("run", args=[run.pk]))}
+def _shown(request: HttpRequest, run: Run, place: int | None = None) -> dict[str, Any]:
+    return state.as_dict(run, place) | {"url": request.build_absolute_uri(reverse("run", args=[run.pk]))}
 
 
 def _problem(status: int, title: str, errors: list[dict[str, Any]]) -> HttpResponse:

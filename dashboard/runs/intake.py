@@ -51,8 +51,8 @@ def from_preset(key: Any, changes: Any = None) -> JobSpec:
 def with_changes(job: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """`job` with each dotted path set to its value; another kind of model starts from its defaults."""
     changed = {key: dict(value) if isinstance(value, dict) else value for key, value in job.items()}
-    kind = changes.get("model.name")
-    if kind is not None and kind != changed["model"]["name"]:
+    kind, model = changes.get("model.name"), changed.get("model")
+    if kind is not None and not (isinstance(model, dict) and model.get("name") == kind):
         changed["model"] = {"name": kind}
     for path, value in changes.items():
         *parents, last = path.split(".")

@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString, mark_safe
 from dashboard.runs import pictures
 from dashboard.runs.access import visible_runs
 from dashboard.runs.models import Run, State
+from dashboard.runs.services import places_in_queue
 from dashboard.runs.words import grid_words, schedule_words
 
 A_PAGE = 25
@@ -46,7 +47,7 @@ class Row:
 def page_of_runs(user: Any, number: Any) -> tuple[Page[Run], list[Row]]:
     page = Paginator(visible_runs(user).select_related("owner"), A_PAGE).get_page(number)
     runs = list(page.object_list)
-    places = _places() if any(run.state == State.QUEUED for run in runs) else {}
+    places = places_in_queue() if any(run.state == State.QUEUED for run in runs) else {}
     return page, [_row(run, places.get(run.pk, 0)) for run in runs]
 
 
@@ -55,12 +56,3 @@ def _row(run: Run, place: int) -> Row:
     picture = pictures.svg(bytes(run.picture)) if run.picture else ""
     return Row(run, place, spec["steps"], grid_words(spec["grid"]), schedule_words(spec), mark_safe(picture))
 
-
-def _places() -> dict[str, int]:
-    """Every waiting run's place in its device's queue."""
-    places: dict[str, int] = {}
-    waiting: dict[str, int] = {}
-    for run_id, device in Run.objects.filter(state=State.QUEUED).order_by("created_at").values_list("pk", "device"):
-        waiting[device] = waiting.get(device, 0) + 1
-        places[run_id] = waiting[device]
-    return places

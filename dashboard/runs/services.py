@@ -90,6 +90,16 @@ def place_in_queue(run: Run) -> int:
     return Run.objects.filter(state=State.QUEUED, device=run.device, created_at__lte=run.created_at).count()
 
 
+def places_in_queue() -> dict[str, int]:
+    """Every waiting run's place in its device's queue, in one query."""
+    places: dict[str, int] = {}
+    waiting: dict[str, int] = {}
+    for run_id, device in Run.objects.filter(state=State.QUEUED).order_by("created_at").values_list("pk", "device"):
+        waiting[device] = waiting.get(device, 0) + 1
+        places[run_id] = waiting[device]
+    return places
+
+
 def active_runs() -> list[Run]:
     return list(Run.objects.filter(state__in=ACTIVE))
 

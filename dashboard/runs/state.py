@@ -13,8 +13,11 @@ from trainer.schedules.theory import bubble_formula, bubble_share
 from trainer.spec import JobSpec
 
 
-def as_dict(run: Run) -> dict[str, Any]:
-    """Everything about `run` but what it recorded; times in milliseconds since 1970. At most one query."""
+def as_dict(run: Run, place: int | None = None) -> dict[str, Any]:
+    """Everything about `run` but what it recorded; times in milliseconds since 1970.
+
+    `place` in the queue, where it is known already, saves the one query that this may need.
+    """
     spec = run.spec
     return {
         "id": run.id,
@@ -23,7 +26,7 @@ def as_dict(run: Run) -> dict[str, Any]:
         "reason": run.reason,
         "failure": run.failure,
         "has_ended": run.has_ended,
-        "place_in_queue": place_in_queue(run),
+        "place_in_queue": place_in_queue(run) if place is None else place,
         "steps": spec.steps,
         "steps_done": run.steps_done,
         "ranks": spec.ranks,

@@ -4,63 +4,50 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from trainer import spec as job
+from dashboard.runs.intake import checked, with_changes
 from trainer.complaints import FieldError, SpecError
 from trainer.presets import PRESETS, preset
+from trainer.spec import JobSpec
 
 
-def read_spec(what: str, changes: list[str], most_ranks: int) -> job.JobSpec:
+def read_spec(what: str, changes: list[str]) -> JobSpec:
     """The preset or file `what` (`-` for standard input), changed by `a.b=c`. Raises SpecError."""
-    given = _load(what)
-    for change in changes:
-        _apply(given, change)
-    spec = job.parse(given)
-    if spec.ranks > most_ranks:
-        raise SpecError([FieldError(
-            "grid", spec.grid.model_dump(),
-            f"it makes {spec.ranks} ranks; this host starts at most {most_ranks} (LOCKSTEP_MOST_RANKS). A smaller grid would do",
-        )])
-    return spec
+    return checked(with_changes(_load(what), dict(map(_change, changes))))
 
 
 def _load(what: str) -> dict[str, Any]:
     if what in PRESETS:
         return PRESETS[what].spec.model_dump()
     if what == "-":
-        return job.parse(sys.stdin.read()).model_dump()
+        return _object_in(sys.stdin.read, "standard input")
     path = Path(what)
     if path.is_file():
-        return _object_in(path)
+        return _object_in(path.read_text, what)
     if path.suffix or len(path.parts) > 1:
         raise SpecError([FieldError("file", what, "there is no such file")])
     return preset(what).spec.model_dump()  # says which presets there are
 
 
-def _object_in(path: Path) -> dict[str, Any]:
-    """The JSON object of a file; not checked yet, since changes to it may follow."""
+def _object_in(read: Callable[[], str], where: str) -> dict[str, Any]:
+    """The JSON object there; not checked yet, since changes to it may follow."""
     try:
-        given = json.loads(path.read_text())
-    except (ValueError, OSError) as error:
-        raise SpecError([FieldError("", None, f"{path} is not JSON: {error}")]) from None
+        given = json.loads(read())
+    except (ValueError, RecursionError, OSError) as error:
+        raise SpecError([FieldError("", None, f"{where} is not JSON: {error}")]) from None
     if not isinstance(given, dict):
-        raise SpecError([FieldError("", given, f'{path} holds no JSON object; {{"steps": 30}} would do')])
+        raise SpecError([FieldError("", given, f'{where} holds no JSON object; {{"steps": 30}} would do')])
     return given
 
 
-def _apply(given: dict[str, Any], change: str) -> None:
-    path, equals, text = change.partition("=")
+def _change(text: str) -> tuple[str, Any]:
+    path, equals, value = text.partition("=")
     if not equals or not path:
-        raise SpecError([FieldError("--set", change, "a field and its value would do, as in --set grid.pp=2")])
-    *parents, last = path.split(".")
-    place = given
-    for name in parents:
-        place = place.setdefault(name, {})
-        if not isinstance(place, dict):
-            raise SpecError([FieldError(path, change, f"{name} has no fields of its own")])
+        raise SpecError([FieldError("--set", text, "a field and its value would do, as in --set grid.pp=2")])
     try:
-        place[last] = json.loads(text)
+        return path, json.loads(value)
     except ValueError:
-        place[last] = text
+        return path, value

@@ -1,6 +1,8 @@
 """What `manage.py launch` makes of what was typed."""
 
+import io
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -8,9 +10,9 @@ from dashboard.stack.jobs import read_spec
 from trainer.complaints import SpecError
 
 
-def complaint(what, *changes, most_ranks=64):
+def complaint(what, *changes):
     with pytest.raises(SpecError) as caught:
-        read_spec(str(what), list(changes), most_ranks)
+        read_spec(str(what), list(changes))
     return str(caught.value)
 
 
@@ -25,12 +27,12 @@ def file(tmp_path):
 
 
 def test_a_preset_with_changes():
-    spec = read_spec("pipeline-1f1b", ["steps=3", "optimizer.name=sgd", "optimizer.learning_rate=0.5", 'name="mine"'], 64)
+    spec = read_spec("pipeline-1f1b", ["steps=3", "optimizer.name=sgd", "optimizer.learning_rate=0.5", 'name="mine"'])
     assert (spec.steps, spec.optimizer.name, spec.optimizer.learning_rate, spec.name) == (3, "sgd", 0.5, "mine")
 
 
 def test_a_file_with_changes(file):
-    spec = read_spec(str(file(json.dumps({"steps": 4, "grid": {"pp": 2}}))), ["grid.dp=2", "batch=64"], 64)
+    spec = read_spec(str(file(json.dumps({"steps": 4, "grid": {"pp": 2}}))), ["grid.dp=2", "batch=64"])
     assert (spec.steps, spec.grid.pp, spec.grid.dp) == (4, 2, 2)
 
 
@@ -68,8 +70,18 @@ def test_every_field_at_fault_has_its_line():
     assert len(complaint("pipeline-1f1b", "steps=0", "batch=-1", "seed=x").splitlines()) == 3
 
 
-def test_more_ranks_than_the_host_allows():
-    assert "at most 3" in complaint("pipeline-1f1b", most_ranks=3)
+def test_more_ranks_than_the_host_allows(settings):
+    settings.CONF = replace(settings.CONF, most_ranks=3)
+    assert "at most 3" in complaint("pipeline-1f1b")
+
+
+def test_standard_input_with_changes(monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO('{"steps": 4, "grid": {"pp": 3}}'))
+    assert read_spec("-", ["grid.pp=2"]).grid.pp == 2
+
+
+def test_another_kind_of_model_starts_from_its_defaults():
+    assert read_spec("ddp-digits", ["model.name=gpt"]).model.name == "gpt"
 
 
 @pytest.mark.parametrize("change", ["steps", "=3", "steps.deep=3"])

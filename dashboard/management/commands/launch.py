@@ -41,7 +41,7 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         try:
-            spec = read_spec(options["job"], options["changes"], settings.CONF.most_ranks)
+            spec = read_spec(options["job"], options["changes"])
         except SpecError as error:
             self._give_up("\n".join(map(str, error.errors)))
         stack = answering(settings.CONF.home, settings.CONF.redis_url)
