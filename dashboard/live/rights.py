@@ -15,7 +15,7 @@ from django.http import Http404
 
 from dashboard.runs.access import access
 from dashboard.runs.models import Run
-from dashboard.runs.state import as_dict
+from dashboard.runs.state import for_page
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def run_for(right: Right) -> Run | None:
 def admit(right: Right) -> dict[str, Any] | None:
     """The state of the run that the right opens, or None."""
     run = run_for(right)
-    return None if run is None else as_dict(run)
+    return None if run is None else for_page(run)
 
 
 def look(run_id: str, rights: Iterable[Right]) -> tuple[dict[str, Any] | None, set[Right]]:
@@ -55,7 +55,7 @@ def look(run_id: str, rights: Iterable[Right]) -> tuple[dict[str, Any] | None, s
     run = Run.objects.defer("picture").filter(pk=run_id).first()
     if run is None:
         return None, set()
-    return as_dict(run), {right for right in set(rights) if run_for(right) is not None}
+    return for_page(run), {right for right in set(rights) if run_for(right) is not None}
 
 
 def _user_of(session_key: str | None) -> Any:

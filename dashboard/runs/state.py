@@ -8,6 +8,7 @@ from typing import Any
 
 from dashboard.runs.models import Run
 from dashboard.runs.services import place_in_queue
+from dashboard.runs.waiting import waits_for
 from trainer.grid import Grid
 from trainer.schedules.theory import bubble_formula, bubble_share
 from trainer.spec import JobSpec
@@ -41,6 +42,11 @@ def as_dict(run: Run, place: int | None = None) -> dict[str, Any]:
         "grid": _addresses(spec),
         "theory": {"bubble_share": bubble_share(spec), "formula": bubble_formula(spec)},
     }
+
+
+def for_page(run: Run) -> dict[str, Any]:
+    """The same for the run's own page, with what it waits for while it is queued."""
+    return as_dict(run) | {"waits_for": waits_for(run)}
 
 
 def _addresses(spec: JobSpec) -> list[dict[str, int]]:

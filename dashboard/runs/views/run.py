@@ -46,7 +46,7 @@ def shared_run(request: HttpRequest, token: str) -> HttpResponse:
 def _context(seen: Access, read_base: str, socket_path: str) -> dict[str, Any]:
     return {
         "access": seen,
-        "run": state.as_dict(seen.run),
+        "run": state.for_page(seen.run),
         "read_base": read_base,
         "socket_path": socket_path,
         "share_links": [],

@@ -79,8 +79,8 @@ function progressWords(run, stepSeconds) {
 /** What stands in the timeline's place while there is nothing to draw: [title, words]. */
 export function emptyWords(run) {
   if (run.state === "queued") {
-    return ["Waiting in the queue", run.place_in_queue > 1 ? `${plural(run.place_in_queue - 1, "run")} will start first.`
-      : "It starts as soon as a worker is free. This page shows it without a reload."];
+    const first = run.place_in_queue > 1 ? `${plural(run.place_in_queue - 1, "run")} will start first. ` : "";
+    return ["Waiting in the queue", first + (run.waits_for ?? "")];
   }
   if (run.state === "starting") return ["Starting", `A worker is bringing up ${plural(run.ranks, "rank")}.`];
   if (run.has_ended) return ["No spans", "The run ended before its ranks recorded anything."];
