@@ -11,7 +11,13 @@ def main() -> None:
         from django.core.management import execute_from_command_line
     except ImportError:
         sys.exit("Lockstep's packages are not installed here: run `make setup`, then `.venv/bin/python manage.py …`.")
-    execute_from_command_line(sys.argv)
+    from dashboard.conf import ConfigError
+
+    try:
+        execute_from_command_line(sys.argv)
+    except ConfigError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 from dataclasses import dataclass
@@ -68,17 +69,26 @@ class Conf:
 
 
 def kept_secret(path: Path) -> str:
-    """The secret in `path`, made if there is none; mode 600 from its first byte."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    """The secret in `path`, made if there is none; mode 600 from its first byte, and never seen half-written."""
     try:
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(secrets.token_urlsafe(48))
-    except FileExistsError:
-        pass
-    text = path.read_text().strip()
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not path.exists():
+            _keep_new_secret(path)
+        text = path.read_text().strip()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be used ({error.strerror}); LOCKSTEP_HOME has to be a folder of your own") from None
     if not text:
         raise ConfigError(f"{path} is empty; remove it and a new secret is made")
     return text
+
+
+def _keep_new_secret(path: Path) -> None:
+    draft = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(secrets.token_urlsafe(48))
+    with contextlib.suppress(FileExistsError):  # another process was quicker; its secret is the one
+        os.link(draft, path)
+    draft.unlink()
 
 
 def load() -> Conf:

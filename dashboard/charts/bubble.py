@@ -51,8 +51,8 @@ def _theory(steps: int, theory: float, expected: str) -> dict[str, Any]:
 
 
 def _formula(theory: float, expected: str) -> dict[str, Any]:
-    """Right above the dashed line, at the right edge."""
+    """At the dashed line's right end: below it, since what is measured lies above; above it where it lies on the axis."""
     return {
         "text": f"theory: {expected}", "x": 1, "xref": "paper", "xanchor": "right",
-        "y": theory, "yanchor": "bottom", "showarrow": False, "font": {"size": 11},
+        "y": theory, "yanchor": "top" if theory else "bottom", "showarrow": False, "font": {"size": 11},
     }
