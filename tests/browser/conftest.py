@@ -2,9 +2,13 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Page
+
+from tests.browser.timeline_site import site
 
 ROOT = Path(__file__).parents[2]
 ARTIFACTS = ROOT / "test-artifacts"
@@ -63,3 +67,17 @@ def pytest_runtest_makereport(item, call):
     if report.failed and stack is not None:
         report.sections.append(("the stack's logs", stack.logs()))
     return report
+
+
+@pytest.fixture(scope="module")
+def timeline_address() -> Iterator[str]:
+    with site() as url:
+        yield url
+
+
+@pytest.fixture
+def bench(page: Page, timeline_address: str) -> Page:
+    """A page with the timeline's modules in `window.bench`."""
+    page.goto(f"{timeline_address}/timeline.html")
+    page.wait_for_function("window.bench")
+    return page

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 from playwright.sync_api import Page, expect
 
+from tests.browser.span_digest import span_digest
 from tests.stack.stack import Stack
 from trainer.folder import run_folder, store_folder
 from trainer.trace.store import StoreReader
@@ -51,23 +50,12 @@ def digest_in_page(page: Page) -> list[dict[str, int]]:
 
 
 def digest_in_store(home: Path, run_id: str, ranks: int) -> list[dict[str, int]]:
-    """The same from the segments on disk; the checksum is described in static/js/timeline/digest.js."""
+    """The same from the segments on disk."""
     counts, sums = [0] * ranks, [0] * ranks
     reader = StoreReader(store_folder(run_folder(home, run_id)))
     for segment in reader.manifest.segments:
         for frame in reader.segment_frames(segment):
             counts[frame.rank] += len(frame.spans["start_ns"])
-            sums[frame.rank] = (sums[frame.rank] + _checksum(frame.spans)) % 2**32
+            sums[frame.rank] = (sums[frame.rank] + span_digest(frame.spans)["sum"]) % 2**32
     return [{"spans": count, "sum": total} for count, total in zip(counts, sums, strict=True)]
 
-
-def _checksum(spans: dict[str, Any]) -> int:
-    low = 2**32 - 1
-    start = spans["start_ns"].astype(np.int64)
-    words = [start & low, start >> 32 & low, spans["duration_ns"].astype(np.int64) & low, spans["bytes"].astype(np.int64) & low]
-    words += [spans[name].astype(np.int64) & low for name in ("step", "sequence", "peer", "micro_batch", "stage", "kind", "lane")]
-    mixed = np.full(len(start), 17, np.uint64)
-    for word in words:
-        mixed = (mixed ^ word.astype(np.uint64)) * np.uint64(2654435761) & np.uint64(low)
-        mixed ^= mixed >> np.uint64(15)
-    return int(mixed.sum() & np.uint64(low))

@@ -13,12 +13,18 @@ from threading import Thread
 from typing import Any
 
 import numpy as np
+from playwright.sync_api import Page
 
 from trainer.trace import frame as frames
 from trainer.trace.kinds import LANE_OF, Kind
 
 ROOT = Path(__file__).parents[2]
 PAGES = Path(__file__).parent / "pages"
+
+
+def run(page: Page, body: str) -> Any:
+    """Runs `body` in a page of timeline.html, whose modules it sees, and returns what it returns."""
+    return page.evaluate(f"() => {{ const b = window.bench; const {{ spans }} = b; {body} }}")
 
 
 class _Handler(SimpleHTTPRequestHandler):

@@ -31,8 +31,10 @@ export class Now {
     this.latest = null;
   }
 
+  /** Steps that a dead rank left unfinished have no figures. */
   addRows(rows) {
     for (const row of rows) {
+      if (row.complete === false) continue;
       this.rows.set(row.step, row);
       if (!this.latest || row.step >= this.latest.step) this.latest = row;
     }
@@ -43,10 +45,10 @@ export class Now {
     this.#spans(run, stats, held);
     const row = this.latest;
     const recent = [...this.rows.values()].slice(-MEDIAN_OF);
-    const durationMedianNs = run.has_ended && run.figures.step_seconds ? run.figures.step_seconds * 1e9 : median(recent.map(stepNs));
+    const durationMedianNs = (run.figures.step_seconds ?? NaN) * 1e9;
     const ended = run.has_ended;
     this.#step(run, row, durationMedianNs, ended);
-    this.#bubble(run, row, recent, ended);
+    this.#bubble(run, row, ended);
     const samples = row?.samples ?? run.spec.batch;
     const shownNs = ended || !row ? durationMedianNs : stepNs(row);
     this.#set("throughput", this.#when(row, ended), Number.isFinite(shownNs) ? `${figures(samples / (shownNs / 1e9))} samples/s` : "–",
@@ -73,8 +75,8 @@ export class Now {
     return slowest ? `slowest ${durationNs(stepNs(slowest))}` : "";
   }
 
-  #bubble(run, row, recent, ended) {
-    const share = ended ? run.figures.bubble_share ?? median(recent.map((each) => each.bubble_share ?? NaN)) : row?.bubble_share ?? NaN;
+  #bubble(run, row, ended) {
+    const share = ended ? run.figures.bubble_share ?? NaN : row?.bubble_share ?? NaN;
     const ideal = ended ? run.figures.bubble_share_ideal : row?.ideal_share;
     const theory = run.theory?.bubble_share;
     const hasTheory = Number.isFinite(theory) && run.spec.grid.pp > 1;
