@@ -33,7 +33,7 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
         raise CannotMeasure("--viewers counts from 1: the first is the page that is measured")
     step_seconds = SPANS_A_STEP / rate if rate else SLOWEST_STEP_SECONDS
     forward_ms = round(20 * step_seconds / SLOWEST_STEP_SECONDS, 3)
-    with own_place() as (home, stack), browser() as context:
+    with own_place() as (home, stack, _), browser() as context:
         page = owner_page(context, home, stack)
         launch(page, stack, PRESET, steps=max(3, round(SECONDS / step_seconds)), pace__forward_ms=forward_ms,
                pace__backward_ms=2 * forward_ms)

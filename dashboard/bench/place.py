@@ -43,16 +43,21 @@ def wait_for(ask: Callable[[], T], what: str, seconds: float = PATIENCE_SECONDS)
 
 
 @contextmanager
-def own_place() -> Iterator[tuple[Path, Stack]]:
-    """A fresh home folder and the stack in it, its worker ready; both are gone afterwards."""
+def own_place() -> Iterator[tuple[Path, Stack, float]]:
+    """A fresh home folder, the stack in it, its worker ready, and the seconds in which it came up to answer.
+
+    Folder and stack are gone afterwards.
+    """
     with TemporaryDirectory(prefix="lockstep-bench-", ignore_cleanup_errors=True) as folder:
         home = Path(folder).resolve()
         for name in ("REDIS_URL", "DATABASE_URL"):
             os.environ.pop(name, None)
         os.environ["LOCKSTEP_HOME"] = str(home)  # for the stack, which inherits it
+        began = time.monotonic()
         with own_stack(home) as stack:
+            up_seconds = time.monotonic() - began
             wait_for_worker(home)
-            yield home, stack
+            yield home, stack, up_seconds
 
 
 def wait_for_worker(home: Path) -> None:

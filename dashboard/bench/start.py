@@ -1,4 +1,7 @@
-"""How long from the press of Launch to the first span on the page, cold and warm, beside torchrun's own start."""
+"""How long the stack takes to come up, and how long from the press of Launch to the first span on the page.
+
+Cold is right after the rank host was started again, warm with torch loaded; beside them torchrun's own start.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,16 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dashboard.bench.place import CannotMeasure, browser, launch, own_place, owner_page, restart_rank_host, until, wait_for_worker
+from dashboard.bench.place import (
+    CannotMeasure,
+    browser,
+    launch,
+    own_place,
+    owner_page,
+    restart_rank_host,
+    until,
+    wait_for_worker,
+)
 
 HELP = "from the press of Launch to the first span on the page"
 
@@ -34,7 +46,7 @@ dist.destroy_process_group()
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    with own_place() as (home, stack), browser() as context:
+    with own_place() as (home, stack, up_seconds), browser() as context:
         page = owner_page(context, home, stack)
         restart_rank_host(home)
         cold = _start(page, stack)
@@ -46,6 +58,7 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
     return {
         "cold_seconds": round(cold, 3),
         "warm_seconds": round(median(warm), 3),
+        "up_seconds": round(up_seconds, 3),
         "torchrun_seconds": round(median(_torchrun() for _ in range(TORCHRUN_STARTS)), 3),
         "warm_starts_seconds": [round(seconds, 3) for seconds in warm],
         "ranks": RANKS,

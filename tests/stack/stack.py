@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -189,12 +189,15 @@ def clean_environment(home: Path, **more: str) -> dict[str, str]:
 
 
 @contextmanager
-def running_stack(*options: str, home: Path | None = None, **environment: str) -> Iterator[Stack]:
-    """`manage.py up --port 0`; everything of it is gone when the block ends. Keywords go into its environment."""
+def running_stack(*options: str, home: Path | None = None, under: Sequence[str] = (), **environment: str) -> Iterator[Stack]:
+    """`manage.py up --port 0`; everything of it is gone when the block ends. Keywords go into its environment.
+
+    `under` is a command that starts it, such as one that takes rights away.
+    """
     folder = home or Path(tempfile.mkdtemp(prefix="lockstep-stack-"))
     folder.mkdir(exist_ok=True)
     clean, output = clean_environment(folder, **environment), folder / "up.out"
-    command = [sys.executable, str(ROOT / "manage.py"), "up", "--port", "0", *options]
+    command = [*under, sys.executable, str(ROOT / "manage.py"), "up", "--port", "0", *options]
     with output.open("a") as out:
         process = subprocess.Popen(
             command, cwd=ROOT, env=clean, stdin=subprocess.DEVNULL, stdout=out, stderr=out, text=True, start_new_session=True
