@@ -12,12 +12,13 @@ MAY_IMPORT = {
     "views": {"views", "timeline", "core"},
     "pages": {"views", "timeline", "core"},
 }
-IMPORT = re.compile(r"""(?:from|import)\s*\(?\s*["']([^"']+)["']""")
+IMPORT = re.compile(r"""^\s*(?:import|export)\b[^"']*?\bfrom\s+["']([^"']+)["']|\bimport\(\s*["']([^"']+)["']""", re.MULTILINE)
 
 
 @pytest.mark.parametrize("path", sorted(JS.rglob("*.js")), ids=lambda path: str(path.relative_to(JS)))
 def test_a_module_imports_only_what_lies_below_it(path):
-    for target in IMPORT.findall(path.read_text()):
+    for static, dynamic in IMPORT.findall(path.read_text()):
+        target = static or dynamic
         assert target.startswith("."), f"{target} is not of this house"
         found = (path.parent / target).resolve()
         assert found.is_file(), f"{target} does not exist"
