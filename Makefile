@@ -6,12 +6,13 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 BENCHES ?= start live
 
-.PHONY: help setup run test lint bench browser lock clean
+.PHONY: help setup run test lint bench pictures browser lock clean
 
 help:
 	@echo "make run     set up, start everything, print the address   (PORT=$(PORT))"
 	@echo "make test    set up, then every check and test, with a real browser"
 	@echo "make bench   set up, then the measurements: $(BENCHES)"
+	@echo "make pictures  every page in Chromium, into test-artifacts/look; the README's picture anew"
 	@echo "make setup   the Python environment in .venv, from requirements.lock"
 	@echo "make lock    new exact versions in requirements.lock, from pyproject.toml"
 	@echo "make clean   remove .venv and caches; runs and accounts in .lockstep stay"
@@ -40,6 +41,9 @@ lint: setup
 
 bench: setup browser
 	@for name in $(BENCHES); do $(BIN)/python manage.py bench $$name || exit; done
+
+pictures: setup browser
+	$(BIN)/python -m tests.browser.pictures
 
 # Tests drive the system's own Chromium: Playwright's download is not needed.
 browser:

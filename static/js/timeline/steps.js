@@ -7,10 +7,10 @@ const ROW_PX = 20;
 const NARROWEST_LINE_PX = 8;
 const NARROWEST_LABEL_PX = 44;
 
-/** From a step's first work to the next one's; of the last step, as far as it has come. */
+/** As the recorder figured it; until then from a step's first work to the next one's, of the last step as far as it has come. */
 export function stepDurationNs(steps, at) {
   const window = steps.sorted[at];
-  return (steps.sorted[at + 1]?.startNs ?? window.endNs) - window.startNs;
+  return window.figures?.period_ns ?? (steps.sorted[at + 1]?.startNs ?? window.endNs) - window.startNs;
 }
 
 export function drawSteps(context, scene) {
