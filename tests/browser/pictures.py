@@ -13,7 +13,7 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 
 from tests.browser.conftest import ARTIFACTS, CHROMIUM_ARGS, ROOT, chromium_path
-from tests.browser.first_light import NAME, PASSWORD, launch, log_in, wait_until_complete, wait_until_drawn
+from tests.browser.first_light import NAME, PASSWORD, launch, log_in, wait_until_drawn
 from tests.stack.stack import Stack, running_stack, wait_for
 
 LOOK = ARTIFACTS / "look"
@@ -56,13 +56,13 @@ def _everywhere(opened: list[tuple[str, Page]], address: str, name: str) -> None
 
 
 def _readme_picture(page: Page) -> Path:
-    """The live run with a backward selected, so that the panels below say what it waited for."""
+    """The live run with a span of rank 2 selected, so that the panels below say what it waited for."""
     page.set_viewport_size({"width": 1440, "height": 1040})
-    page.locator('[data-chart][data-drawn]').last.wait_for()
+    page.locator("[data-chart][data-drawn]").last.wait_for()
     page.locator('[data-part="follow"]').click()
-    page.locator('[data-part="scroller"]').focus()
-    for key in ("ArrowRight", "ArrowDown", "ArrowDown", "ArrowRight"):
-        page.keyboard.press(key)
+    lanes = page.locator('[data-part="scroller"]')
+    width, height = (lanes.bounding_box() or {})["width"], (lanes.bounding_box() or {})["height"]
+    lanes.click(position={"x": 0.34 * width, "y": 0.58 * height})
     path = LOOK / "run-live-readme.png"
     page.screenshot(path=path)
     page.set_viewport_size({"width": SIZES["wide"][0], "height": SIZES["wide"][1]})
@@ -79,7 +79,7 @@ def main() -> None:
             _everywhere(opened, f"{stack.url}/launch/?preset=pipeline-1f1b", "launch")
             _everywhere(opened, f"{stack.url}/nowhere/", "404")
             run = launch(first, stack, "pipeline-1f1b", steps="400")
-            wait_for(lambda: stack.run(run)["steps_done"] >= 12, 60, "a dozen steps")
+            wait_for(lambda: stack.run(run)["steps_done"] >= 60, 90, "sixty steps")
             shutil.copy(_readme_picture(first), README_PICTURE)
             _everywhere(opened, f"{stack.url}/runs/{run}/", "run-live")
             waiting = launch(first, stack, "pipeline-x-data", steps="8")
@@ -87,7 +87,6 @@ def main() -> None:
             _everywhere(opened, f"{stack.url}/", "runs")
             stack.stop_run(run)
             stack.wait_for_state(waiting, "finished", seconds=60)
-            wait_until_complete(first)
             _everywhere(opened, f"{stack.url}/runs/{waiting}/", "run-finished")
 
 

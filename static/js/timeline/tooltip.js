@@ -37,7 +37,7 @@ const titleLine = (words, ns, colour) => element("p", {}, element("i", { style: 
 const line = (text) => (text ? element("p", { class: "muted" }, text) : null);
 
 function linesOfSpan(trace, span, colours) {
-  const size = span.bytes > 0 ? `${bytes(span.bytes)} · ${rateOf(span)}` : "";
+  const size = span.bytes > 0 ? [bytes(span.bytes), rateOf(span)].filter(Boolean).join(" · ") : "";
   return [titleLine(titleOf(span), span.durationNs, colours.kind[span.kind]), line(whereOf(span)), line(size), line(whyOf(trace, span))].filter(Boolean);
 }
 

@@ -21,7 +21,8 @@ export function whereOf(span) {
 
 /** Bytes a second, of a transfer. */
 export function rateOf(span) {
-  return span.bytes > 0 && span.durationNs > 0 ? `${bytes(span.bytes / (span.durationNs / 1e9))}/s` : "";
+  const isTransfer = span.kind === KIND.RECEIVE || IS_COLLECTIVE[span.kind]; // a send ends when it is handed over, a wait before any byte came
+  return isTransfer && span.bytes > 0 && span.durationNs > 0 ? `${bytes(span.bytes / (span.durationNs / 1e9))}/s` : "";
 }
 
 /** What this span waited for, or what it did to others; empty when there is nothing to say. */
