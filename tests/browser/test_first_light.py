@@ -26,6 +26,14 @@ from trainer.trace.kinds import Kind
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
+# Whatever the connection's pill has said, however briefly, in window.connectionWords.
+NOTE_CONNECTION = """() => {
+  const pill = document.querySelector('[data-part="connection"]');
+  window.connectionWords = [];
+  const note = () => window.connectionWords.push(pill.textContent);
+  new MutationObserver(note).observe(pill, { childList: true, subtree: true, characterData: true });
+}"""
+
 
 @pytest.fixture(scope="module")
 def stack():
@@ -211,6 +219,38 @@ def test_a_rank_that_dies_is_named_with_its_signal_and_last_words(owned, page, p
     wait_until_complete(page)
     picture(page, "failed")
     assert digest_in_page(page) == digest_in_store(owned.home, run, ranks=4)
+
+
+def test_redis_may_die_in_the_middle_and_the_page_still_gets_every_span(owned, page):
+    log_in(page, owned)
+    run = launch(page, owned, "pipeline-1f1b", steps="16")
+    wait_until_drawn(page, spans=200)
+    page.evaluate(NOTE_CONNECTION)
+    os.kill(owned.pid_of("redis"), signal.SIGKILL)  # it is started again within a second or two
+    row = owned.wait_for_state(run, "finished", seconds=60)
+    wait_until_complete(page)
+    held = digest_in_page(page)
+    assert held == digest_in_store(owned.home, run, ranks=4)
+    assert owned.run(run)["figures"]["dropped_spans"] == 0 and row["steps_done"] == 16
+    stats = page.evaluate("() => window.lockstep.stats")
+    assert (stats["missing_frames"], stats["missing_spans"], stats["dropped_spans"]) == (0, 0, 0)
+    assert any("Redis is away" in words for words in page.evaluate("() => window.connectionWords"))
+
+
+def test_a_run_whose_worker_is_killed_is_lost_and_its_page_says_why(owned, page, picture):
+    log_in(page, owned)
+    run = launch(page, owned, "pipeline-1f1b", steps="500")
+    wait_until_drawn(page, spans=100)
+    ranks = owned.ranks()
+    os.kill(owned.pid_of("worker"), signal.SIGKILL)
+    row = owned.wait_for_state(run, "lost", seconds=20)
+    expect(page.locator('[data-part="state"]')).to_contain_text("Lost")
+    expect(page.locator('[data-part="failure"]')).to_contain_text(row["reason"])
+    assert not set(ranks) & set(owned.processes())
+    wait_until_complete(page)
+    assert digest_in_page(page) == digest_in_store(owned.home, run, ranks=4)
+    picture(page, "lost")
+    wait_for(lambda: "rank slots" in owned.output.read_text().rpartition("down")[2], 60, "the worker to be there again")
 
 
 def test_a_run_that_does_not_exist_is_a_404_that_helps(owned, page, picture):
