@@ -66,6 +66,14 @@ def test_shared_sequences(tmp_path: Path, grid: dict[str, int], splits: dict[str
     assert_trains_as_one_process(run(job(grid, splits), tmp_path).check())
 
 
+@pytest.mark.parametrize(("grid", "splits"), [
+    ({"pp": 2, "cp": 2, "tp": 2}, SEQUENCE | ZIGZAG), ({"dp": 2, "cp": 2, "tp": 2}, TENSOR | EXCHANGE),
+], ids=["pipeline", "copies"])
+def test_shared_tensors_and_sequences(tmp_path: Path, grid: dict[str, int], splits: dict[str, Any]) -> None:
+    schedule = {"name": "1f1b", "micro_batches": MICRO_BATCHES, "split_backward": True}
+    assert_trains_as_one_process(run(job(grid, splits, schedule=schedule), tmp_path).check())
+
+
 def keeping_parameters(job: RankJob, control: Control) -> int:
     """A rank that leaves its parameters in its folder when it is done."""
     prove_equal = Training.prove_equal
