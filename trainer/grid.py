@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 
 from trainer.spec import GridSpec
 
 # From the slowest to the fastest axis: neighbours in rank share a server, so the axis that
 # suffers most from a slow link (tensor) comes last, and the one that suffers least (data) first.
 AXES = ("dp", "ep", "pp", "cp", "tp")
+
+
+# What gradients are averaged over where there is both: copies of the model that see other samples, or other tokens.
+COPIES_AND_PARTS = "dp×cp"
+
+
+def averaging_axes(spec: GridSpec) -> str:
+    """The axis over which gradients are averaged, empty if there is none."""
+    if spec.dp > 1 and spec.cp > 1:
+        return COPIES_AND_PARTS
+    return "dp" if spec.dp > 1 else "cp" if spec.cp > 1 else ""
 
 
 @dataclass(frozen=True)
@@ -61,14 +71,14 @@ class Grid:
             number = number * size + index
         return number
 
-    def groups(self, axis: str) -> list[list[int]]:
-        """The groups of ranks that differ on `axis` alone; each group in the axis' order."""
-        at = AXES.index(axis)
-        others = [range(1) if i == at else range(size) for i, size in enumerate(self.sizes)]
-        return [
-            [self.rank(Address(*(index if i == at else place[i] for i in range(len(AXES))))) for index in range(self.sizes[at])]
-            for place in product(*others)
-        ]
+    def groups(self, *axes: str) -> list[list[int]]:
+        """The groups of ranks that differ on `axes` alone; each group in the order of its ranks."""
+        found: dict[tuple[int, ...], list[int]] = {}
+        for rank in range(self.ranks):
+            address = self.address(rank)
+            shared = tuple(getattr(address, axis) for axis in AXES if axis not in axes)
+            found.setdefault(shared, []).append(rank)
+        return list(found.values())
 
     def group(self, axis: str, rank: int) -> list[int]:
         """The group on `axis` that holds `rank`."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trainer.complaints import FieldError, SpecError
-from trainer.spec import Gpt, GridSpec, JobSpec, Pace, Perceptron, ScheduleSpec
+from trainer.spec import ContextSplit, Gpt, GridSpec, JobSpec, Pace, Perceptron, ScheduleSpec, SplitsSpec
 
 WATCHABLE = Pace(kind="paced", forward_ms=20.0, backward_ms=40.0)
+UNHURRIED = Pace(kind="paced", forward_ms=40.0, backward_ms=80.0)  # ranks talk inside an action: on two cores that takes time
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,11 @@ class Preset:
 def _pipeline(title: str, schedule: str) -> JobSpec:
     return JobSpec(name=title, model=Gpt(layers=4), grid=GridSpec(pp=4),
                    schedule=ScheduleSpec(name=schedule, micro_batches=8), pace=WATCHABLE, batch=32, steps=30)  # type: ignore[arg-type]
+
+
+def _inside_a_stage(title: str, grid: GridSpec, splits: SplitsSpec | None = None, context: int = 32) -> JobSpec:
+    return JobSpec(name=title, model=Gpt(layers=4, context=context), grid=grid, splits=splits or SplitsSpec(),
+                   schedule=ScheduleSpec(name="1f1b", micro_batches=4), pace=UNHURRIED, batch=16 * grid.dp, steps=40)
 
 
 PRESETS = {
@@ -45,6 +51,23 @@ PRESETS = {
                "after each backward an AllReduce averages their gradients.",
                JobSpec(name="Data parallel, digits", model=Perceptron(), grid=GridSpec(dp=4),
                        schedule=ScheduleSpec(name="gpipe", micro_batches=1), pace=WATCHABLE, batch=128, steps=120)),
+        Preset("tensor", "Tensor parallel",
+               "Four ranks share every matrix of every layer, a head each. Zoom into one forward: "
+               "two AllReduces a layer, one behind attention and one behind the feed-forward, and as many on the way back.",
+               _inside_a_stage("Tensor parallel", GridSpec(tp=4))),
+        Preset("tensor-x-pipeline", "Tensor × pipeline",
+               "Two stages of two ranks each: within a stage AllReduces follow one another all through an action, "
+               "between stages one message an action is enough. "
+               "So tensor slices want the fastest links, and stages can do with slower ones.",
+               _inside_a_stage("Tensor × pipeline", GridSpec(pp=2, tp=2))),
+        Preset("three-axes", "Data × pipeline × tensor",
+               "Eight ranks, two on each axis, and three rhythms: AllReduces in every layer, messages in every micro-batch, "
+               "averaged gradients once a step. Pick a rank and see which neighbour it waits for in each.",
+               _inside_a_stage("Data × pipeline × tensor", GridSpec(dp=2, pp=2, tp=2))),
+        Preset("ring-attention", "Ring attention",
+               "Four ranks have a quarter of every text, and in each layer keys and values go around all of them, three hops. "
+               "In a backward count four for their gradients: they follow, grow at every rank, and have to come home.",
+               _inside_a_stage("Ring attention", GridSpec(cp=4), SplitsSpec(context=ContextSplit(order="zigzag")), context=64)),
     )
 }
 

@@ -11,7 +11,7 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
-from trainer.grid import AXES, Grid
+from trainer.grid import AXES, COPIES_AND_PARTS, Grid
 from trainer.job import RankJob
 from trainer.spec import JobSpec
 from trainer.splits.run_clock import RunClock
@@ -35,10 +35,10 @@ def join(job: RankJob, spec: JobSpec) -> dist.Store:
     return dist.PrefixStore("lockstep", store)
 
 
-def axis_group(grid: Grid, axis: str, rank: int, timeout_seconds: float) -> dist.ProcessGroup:
-    """The group along `axis` that holds `rank`. All ranks have to call, in the same order of axes."""
+def axis_group(grid: Grid, axes: str, rank: int, timeout_seconds: float) -> dist.ProcessGroup:
+    """The group along `axes` ("pp", or several as "dp×cp") that holds `rank`. All ranks have to call, in the same order."""
     mine = None
-    for ranks in grid.groups(axis):
+    for ranks in grid.groups(*axes.split("×")):
         group = dist.new_group(ranks, timeout=timedelta(seconds=timeout_seconds))
         if rank in ranks:
             mine = group
@@ -47,8 +47,11 @@ def axis_group(grid: Grid, axis: str, rank: int, timeout_seconds: float) -> dist
 
 
 def axis_groups(grid: Grid, rank: int, timeout_seconds: float) -> dict[str, dist.ProcessGroup]:
-    """By axis, for the axes that have more than one rank."""
-    return {axis: axis_group(grid, axis, rank, timeout_seconds) for axis in AXES if grid.size(axis) > 1}
+    """By axis, for the axes that have more than one rank, and for the product that gradients are averaged over."""
+    names = [axis for axis in AXES if grid.size(axis) > 1]
+    if grid.size("dp") > 1 and grid.size("cp") > 1:
+        names.append(COPIES_AND_PARTS)
+    return {name: axis_group(grid, name, rank, timeout_seconds) for name in names}
 
 
 def message_groups(

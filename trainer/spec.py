@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from trainer.complaints import FieldError, SpecError, from_pydantic
 
+VOCABULARY = 256  # a GPT reads and writes bytes
+
 
 class Part(BaseModel):
     """A part of a JobSpec: unknown keys, NaN and infinities are refused, values never change."""
@@ -61,6 +63,26 @@ class ScheduleSpec(Part):
     split_backward: bool = False
 
 
+class TensorSplit(Part):
+    """Of the ranks that share every matrix (`grid.tp`). Sequence parallel ones keep a stretch of the sequence in between."""
+
+    sequence_parallel: bool = False
+
+
+class ContextSplit(Part):
+    """Of the ranks that share every sequence (`grid.cp`): how one part attends to others, and which tokens a part has."""
+
+    attention: Literal["ring", "all_to_all"] = "ring"
+    order: Literal["contiguous", "zigzag"] = "contiguous"
+
+
+class SplitsSpec(Part):
+    """How the axes inside a stage divide it; without effect on an axis of one rank."""
+
+    tensor: TensorSplit = Field(default_factory=TensorSplit)
+    context: ContextSplit = Field(default_factory=ContextSplit)
+
+
 class OptimizerSpec(Part):
     name: Literal["sgd", "adamw"] = "adamw"
     learning_rate: Annotated[float, Field(gt=0, le=10)] = 3e-3
@@ -80,6 +102,7 @@ class JobSpec(Part):
     name: Annotated[str, Field(max_length=120)] = ""
     model: Annotated[Perceptron | Gpt, Field(discriminator="name")] = Field(default_factory=Gpt)
     grid: GridSpec = Field(default_factory=GridSpec)
+    splits: SplitsSpec = Field(default_factory=SplitsSpec)
     schedule: ScheduleSpec = Field(default_factory=ScheduleSpec)
     optimizer: OptimizerSpec = Field(default_factory=OptimizerSpec)
     pace: Pace = Field(default_factory=Pace)
@@ -98,6 +121,11 @@ class JobSpec(Part):
     def micro_batch_samples(self) -> int:
         """Samples in one micro-batch of one copy."""
         return self.batch // (self.grid.dp * self.schedule.micro_batches)
+
+    @property
+    def sequence_parts(self) -> int:
+        """Parts of a sequence between two layers, each on ranks of its own."""
+        return self.grid.cp * (self.grid.tp if self.splits.tensor.sequence_parallel else 1)
 
     @property
     def data(self) -> str:
@@ -141,9 +169,8 @@ def inconsistencies(spec: JobSpec) -> list[FieldError]:
     """What each field allows but their combination does not."""
     found = []
     grid, schedule = spec.grid, spec.schedule
-    for axis in ("cp", "tp", "ep"):
-        if getattr(grid, axis) != 1:
-            found.append(FieldError(f"grid.{axis}", getattr(grid, axis), "this axis has no split to run yet; 1 would do"))
+    if grid.ep != 1:
+        found.append(FieldError("grid.ep", grid.ep, "this axis has no split to run yet; 1 would do"))
     if spec.model.layers % grid.pp:
         fitting = [n for n in range(1, spec.model.layers + 1) if spec.model.layers % n == 0]
         found.append(FieldError("grid.pp", grid.pp,
@@ -158,6 +185,53 @@ def inconsistencies(spec: JobSpec) -> list[FieldError]:
         fitting = [n for n in range(1, spec.model.width + 1) if spec.model.width % n == 0 and n <= 64]
         found.append(FieldError("model.heads", spec.model.heads,
                                 f"{spec.model.heads} heads do not divide a width of {spec.model.width}; {_or(fitting)} would do"))
+    if isinstance(spec.model, Gpt):
+        found += _tensor_misfits(spec, spec.model) + _context_misfits(spec, spec.model)
+    else:
+        found += [FieldError(f"grid.{axis}", getattr(grid, axis), "a perceptron has no heads and no sequence; 1 would do")
+                  for axis in ("cp", "tp") if getattr(grid, axis) != 1]
+    return found
+
+
+def _tensor_misfits(spec: JobSpec, model: Gpt) -> list[FieldError]:
+    """Every rank of the axis has whole heads, and as much of the vocabulary and of the feed-forward as each other."""
+    tp = spec.grid.tp
+    wholes = {"heads": model.heads, "bytes of the vocabulary": VOCABULARY, "features of the feed-forward": 4 * model.width}
+    uneven = [f"{count} {what}" for what, count in wholes.items() if count % tp]
+    if uneven:
+        fitting = [n for n in range(1, model.heads + 1) if not any(count % n for count in wholes.values())]
+        return [FieldError("grid.tp", tp, f"{' and '.join(uneven)} do not divide among {tp} ranks; {_or(fitting)} would do")]
+    tokens = model.context // spec.grid.cp
+    if spec.splits.tensor.sequence_parallel and tokens % tp:
+        return [FieldError("splits.tensor.sequence_parallel", True,
+                           f"{tokens} tokens of a sequence do not divide among {tp} ranks; false would do, "
+                           f"or a context that is a multiple of {tp * spec.grid.cp}")]
+    return []
+
+
+def _context_misfits(spec: JobSpec, model: Gpt) -> list[FieldError]:
+    """Every rank of the axis has as many tokens as each other; those that exchange heads, as many heads."""
+    cp, split = spec.grid.cp, spec.splits.context
+    if cp == 1:
+        return []
+    found = []
+    pieces = 2 if split.order == "zigzag" else 1
+    if model.context % (cp * pieces):
+        fitting = [n for n in range(1, 1025) if model.context % (n * pieces) == 0] or [1]
+        zigzag = ", two pieces each" if pieces == 2 else ""
+        found.append(FieldError("grid.cp", cp, f"a context of {model.context} does not divide among {cp} ranks{zigzag}; "
+                                               f"{_or(fitting)} would do"))
+    if split.attention == "all_to_all":
+        if split.order == "zigzag":
+            found.append(FieldError("splits.context.order", split.order,
+                                    "by all-to-all every rank attends over the whole sequence, so parts are even; "
+                                    "'contiguous' would do"))
+        heads = model.heads // spec.grid.tp
+        if heads % cp:
+            fitting = [n for n in range(1, heads + 1) if heads % n == 0]
+            found.append(FieldError("splits.context.attention", split.attention,
+                                    f"{heads} heads do not divide among {cp} ranks; 'ring' would do, "
+                                    f"or a grid.cp of {_or(fitting)}"))
     return found
 
 

@@ -115,6 +115,20 @@ SECTIONS = (
     Section("grid", "Grid", (
         Field("grid.pp", "Pipeline stages", "The model's layers are cut into so many."),
         Field("grid.dp", "Data copies", "Each copy learns from its share of the batch."),
+        Field("grid.tp", "Tensor slices", "Every matrix is cut into so many; a slice has whole heads."),
+        Field("grid.cp", "Context parts", "Every sequence is cut into so many."),
+    )),
+    Section("splits", "Inside a stage", (
+        Field("splits.tensor.sequence_parallel", "Sequence parallel",
+              "Between its matrices a tensor slice keeps its stretch of the sequence alone."),
+        Field("splits.context.attention", "Attention between parts", options={
+            "ring": "Ring: keys and values travel around",
+            "all_to_all": "All-to-all: a part of the heads each",
+        }),
+        Field("splits.context.order", "Order of tokens", options={
+            "contiguous": "Contiguous: one stretch a part",
+            "zigzag": "Zigzag: a piece from either end",
+        }),
     )),
     Section("schedule", "Schedule", (
         Field("schedule.name", "Order of work", options={

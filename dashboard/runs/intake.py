@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import shlex
 from typing import Any
@@ -27,10 +28,10 @@ def beyond_host(spec: JobSpec) -> list[FieldError]:
     found = []
     most = settings.CONF.most_ranks
     if spec.ranks > most:
-        axis = "grid.pp" if spec.grid.pp > spec.grid.dp else "grid.dp"
-        other = spec.ranks // getattr(spec.grid, axis.removeprefix("grid."))
+        axis, size = max(spec.grid.model_dump().items(), key=lambda item: item[1])
+        other = spec.ranks // size
         fit = f"{most // other} or fewer here would do" if other <= most else f"at most {most} in all would do"
-        found.append(FieldError(axis, getattr(spec.grid, axis.removeprefix("grid.")),
+        found.append(FieldError(f"grid.{axis}", size,
                                 f"the grid makes {spec.ranks} ranks and this host runs at most {most} "
                                 f"(LOCKSTEP_MOST_RANKS); {fit}"))
     if any(ord(letter) < 32 or ord(letter) == 127 for letter in spec.name):
@@ -50,7 +51,7 @@ def from_preset(key: Any, changes: Any = None) -> JobSpec:
 
 def with_changes(job: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """`job` with each dotted path set to its value; another kind of model starts from its defaults."""
-    changed = {key: dict(value) if isinstance(value, dict) else value for key, value in job.items()}
+    changed = copy.deepcopy(job)
     kind, model = changes.get("model.name"), changed.get("model")
     if kind is not None and not (isinstance(model, dict) and model.get("name") == kind):
         changed["model"] = {"name": kind}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from dashboard.runs import fleet
@@ -17,10 +17,25 @@ MOST_CELLS = 128  # ranks drawn; the rest is a number
 
 
 @dataclass(frozen=True)
+class Cell:
+    """A rank's place in the grid, in the words that the timeline uses. `pipeline` says which pipeline of several it is in."""
+
+    rank: int
+    stage: int
+    copy: int
+    part: int
+    slice: int
+    pipeline: str
+
+    def as_dict(self) -> dict[str, int]:
+        return {name: value for name, value in asdict(self).items() if name != "pipeline"}
+
+
+@dataclass(frozen=True)
 class Plan:
     spec: JobSpec
     ranks: int
-    rows: list[list[dict[str, int]]]  # by copy: the addresses of its ranks, by stage
+    rows: list[list[Cell]]  # a pipeline each: its ranks, by stage
     ranks_not_drawn: int
     bubble_share: float
     bubble_formula: str
@@ -44,7 +59,7 @@ class Plan:
     def as_dict(self) -> dict[str, Any]:
         return {
             "ranks": self.ranks,
-            "grid": self.rows,
+            "grid": [[cell.as_dict() for cell in row] for row in self.rows],
             "theory": {"bubble_share": self.bubble_share, "formula": self.bubble_formula},
             "step_ms": self.step_ms,
             "command": self.command,
@@ -74,13 +89,17 @@ def _busy_ms(spec: JobSpec) -> float:
     return spec.schedule.micro_batches * (spec.pace.forward_ms + spec.pace.backward_ms)
 
 
-def _rows(spec: JobSpec) -> list[list[dict[str, int]]]:
+def _rows(spec: JobSpec) -> list[list[Cell]]:
+    """Ranks that differ by stage alone make a row."""
     grid = Grid.of(spec.grid)
-    by_copy: dict[int, list[dict[str, int]]] = {}
+    by_pipeline: dict[str, list[Cell]] = {}
     for rank in range(min(spec.ranks, MOST_CELLS)):
         address = grid.address(rank)
-        by_copy.setdefault(address.dp, []).append({"rank": rank, "stage": address.pp, "copy": address.dp})
-    return list(by_copy.values())
+        places = {"copy": address.dp, "part": address.cp, "slice": address.tp}
+        shared = {"copy": spec.grid.dp, "part": spec.grid.cp, "slice": spec.grid.tp}
+        pipeline = ", ".join(f"{word} {places[word]}" for word, size in shared.items() if size > 1) or "copy 0"
+        by_pipeline.setdefault(pipeline, []).append(Cell(rank, address.pp, address.dp, address.cp, address.tp, pipeline))
+    return list(by_pipeline.values())
 
 
 def _warnings(spec: JobSpec) -> list[str]:

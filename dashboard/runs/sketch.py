@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trainer.grid import Grid
 from trainer.schedules import schedule_of
 from trainer.schedules.actions import Do
 from trainer.schedules.simulate import Timed, simulate
@@ -84,9 +85,11 @@ def sketch(spec: JobSpec) -> Sketch | None:
     step = simulate(schedule_of(spec), durations)
     scale = WIDTH / step.makespan
     lanes = min(spec.ranks, MOST_LANES)
+    grid = Grid.of(spec.grid)
+    timed_on = [[timed for timed in step.timed if timed.rank == grid.address(rank).pp] for rank in range(lanes)]
     return Sketch(
         title=f"One step of {spec.ranks} rank{'' if spec.ranks == 1 else 's'}, as the schedule orders it",
-        bars=[_bar(timed, lane, scale) for lane in range(lanes) for timed in step.timed if timed.rank == lane % stages],
+        bars=[_bar(timed, lane, scale) for lane, timeds in enumerate(timed_on) for timed in timeds],
         lanes=[lane * LANE for lane in range(lanes)],
         hidden_lanes=spec.ranks - lanes,
     )

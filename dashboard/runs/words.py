@@ -7,7 +7,8 @@ from typing import Any
 
 from django.utils import timezone
 
-_AXES = (("pp", "stages"), ("dp", "copies"), ("cp", "context parts"), ("tp", "tensor parts"), ("ep", "expert parts"))
+_AXES = (("pp", "stages"), ("dp", "copies"), ("cp", "context parts"), ("tp", "tensor slices"), ("ep", "expert parts"))
+_ATTENTION = {"ring": "attention over a ring", "all_to_all": "attention by all-to-all"}
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
@@ -15,6 +16,18 @@ def grid_words(grid: dict[str, Any]) -> str:
     """"4 stages × 2 copies", of a JobSpec's grid."""
     parts = [f"{grid[axis]} {word}" for axis, word in _AXES if grid.get(axis, 1) > 1]
     return " × ".join(parts) or "1 rank"
+
+
+def splits_words(spec: dict[str, Any]) -> str:
+    """How ranks share the inside of a stage, of a whole JobSpec; empty when none do."""
+    parts = []
+    if spec["grid"]["tp"] > 1:
+        between = ", between them the sequence" if spec["splits"]["tensor"]["sequence_parallel"] else ""
+        parts.append(f"tensors{between}")
+    if spec["grid"]["cp"] > 1:
+        context = spec["splits"]["context"]
+        parts.append(f"the sequence in {context['order']} order, {_ATTENTION[context['attention']]}")
+    return "; ".join(parts)
 
 
 SCHEDULES = {"naive": "naive", "gpipe": "GPipe", "1f1b": "1F1B"}

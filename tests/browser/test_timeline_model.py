@@ -174,6 +174,21 @@ def test_a_hit_is_the_span_under_the_pointer_or_the_nearest(bench: Page) -> None
     assert outside is None
 
 
+def test_a_collectives_members_are_in_its_group_not_in_another_of_the_same_name(bench: Page) -> None:
+    found = run(bench, """
+      const grid = [0, 1].flatMap((dp) => [0, 1].flatMap((cp) => [0, 1].map((tp) => ({ dp, ep: 0, pp: 0, cp, tp }))));
+      const trace = new b.trace.Trace(8, grid);
+      for (let rank = 0; rank < 8; rank++) {
+        const rows = ["tp", "dp×cp", "everyone"].map((group, i) => (
+          { start: 100 * i + rank, duration: 50, kind: 9, lane: 1, step: 0, sequence: 4, group }));
+        trace.append(spans.frameOf(rank, rows));
+      }
+      const ranks = (at) => b.dependencies.members(trace, b.hit.hit(trace, 2, 1, at, 0).span).map((span) => span.rank);
+      return [ranks(20), ranks(120), ranks(220)];
+    """)
+    assert found == [[2, 3], [0, 2, 4, 6], list(range(8))]
+
+
 def test_a_pan_by_the_shift_cache_equals_a_full_redraw_pixel_by_pixel(bench: Page) -> None:
     differing, pans, appended = run(bench, LANE + """
       const colours = b.timeline.colours;

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import torch
 
-from tests.ranks.launch import Ran, apart, run
-from trainer.data import data_of
-from trainer.models import model_of
+from tests.ranks.launch import run
+from tests.ranks.unsplit import assert_equals_one_process
 from trainer.spec import Gpt, GridSpec, JobSpec, OptimizerSpec, Pace, Perceptron, ScheduleSpec
 from trainer.trace.kinds import Kind
 
@@ -20,25 +18,6 @@ GPT = Gpt(layers=4, width=16, heads=2, context=12)
 BRISK = Pace(kind="paced", forward_ms=0.1, backward_ms=0.1)  # its class keeps hand-offs quick on a busy machine
 
 
-def unsplit_losses(spec: JobSpec) -> list[float]:
-    """What one plain process gets: the whole model, the whole batch, one forward and one backward a step."""
-    torch.set_num_threads(1)
-    model, data = model_of(spec), data_of(spec)
-    module = model.stage(0, model.layers)
-    optimizer = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}[spec.optimizer.name](
-        module.parameters(), lr=spec.optimizer.learning_rate
-    )
-    losses = []
-    for step in range(spec.steps):
-        inputs, targets = data.take(data.step(step))
-        loss = model.loss(module(inputs), targets)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
-
-
 def job(model: Gpt | Perceptron, grid: GridSpec, schedule: str, micro_batches: int = 4, split: bool = False,
         optimizer: str = "adamw", batch: int = 16) -> JobSpec:
     return JobSpec.model_validate({
@@ -47,14 +26,6 @@ def job(model: Gpt | Perceptron, grid: GridSpec, schedule: str, micro_batches: i
         "schedule": ScheduleSpec.model_validate({"name": schedule, "micro_batches": micro_batches, "split_backward": split}),
         "optimizer": OptimizerSpec.model_validate({"name": optimizer, "learning_rate": 1e-2}),
     })
-
-
-def assert_equals_one_process(ran: Ran) -> None:
-    expected = apart(unsplit_losses, ran.spec)
-    assert len(ran.losses) == STEPS
-    for step, (measured, plain) in enumerate(zip(ran.losses, expected, strict=True)):
-        assert measured == pytest.approx(plain, rel=1e-9, abs=0), f"step {step}"
-    assert expected[-1] < expected[0], "it learns, so that equal losses mean equal gradients"
 
 
 @pytest.mark.parametrize("split", [False, True], ids=["whole", "split"])

@@ -152,6 +152,16 @@ def overlapping(job: RankJob, control: Control) -> int:
     return 0
 
 
+def of_tensors_that_nobody_keeps(job: RankJob, control: Control) -> int:
+    """A backend's thread frees such a tensor when it is done with it, and needs Python's global lock for that."""
+    probed = Probed(job)
+    for _ in range(500):
+        dist.all_reduce(torch.ones(64))
+        dist.all_gather_single(torch.empty(64 * RANKS), torch.ones(64))
+    assert len(probed.seen()) == 1000
+    return 0
+
+
 def other_warnings(job: RankJob, control: Control) -> int:
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -161,7 +171,10 @@ def other_warnings(job: RankJob, control: Control) -> int:
     return 0
 
 
-@pytest.mark.parametrize("script", [plain, frameworks, overlapping, other_warnings], ids=lambda script: script.__name__)
+SCRIPTS = [plain, frameworks, overlapping, of_tensors_that_nobody_keeps, other_warnings]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
 def test_the_probe_beneath(script: object, tmp_path: Path) -> None:
     ran = run(JOB, tmp_path, main=script)  # type: ignore[arg-type]
     ran.check()

@@ -9,10 +9,23 @@ from dashboard.runs import forms, intake
 from dashboard.stack.jobs import read_spec
 from trainer.complaints import SpecError
 from trainer.presets import PRESETS
-from trainer.spec import Gpt, GridSpec, JobSpec, OptimizerSpec, Pace, Perceptron, ScheduleSpec, parse
+from trainer.spec import (
+    ContextSplit,
+    Gpt,
+    GridSpec,
+    JobSpec,
+    OptimizerSpec,
+    Pace,
+    Perceptron,
+    ScheduleSpec,
+    SplitsSpec,
+    TensorSplit,
+    parse,
+)
 
 ODD = JobSpec(
-    name="odd one", model=Gpt(layers=6, width=24, heads=3, context=17), grid=GridSpec(pp=3, dp=2),
+    name="odd one", model=Gpt(layers=6, width=24, heads=4, context=24), grid=GridSpec(pp=3, dp=2, cp=3, tp=2),
+    splits=SplitsSpec(tensor=TensorSplit(sequence_parallel=True), context=ContextSplit(order="zigzag")),
     schedule=ScheduleSpec(name="gpipe", micro_batches=5, split_backward=True),
     optimizer=OptimizerSpec(name="sgd", learning_rate=0.123456789), pace=Pace(kind="paced", forward_ms=0.5, backward_ms=7.25),
     batch=20, steps=3, precision="float64", device="cuda", seed=12, timeout_seconds=61.5,
@@ -27,10 +40,10 @@ def test_a_job_survives_the_way_through_the_form(spec):
     assert parse(forms.read(forms.values_of(spec))) == spec
 
 
-def test_the_form_has_every_field_but_the_axes_to_come():
+def test_the_form_has_every_field_but_the_axis_to_come():
     shown = {one.path for one in forms.FIELDS.values()}
     every = set(intake.flat(JobSpec(model=Gpt()).model_dump())) | set(intake.flat(JobSpec(model=Perceptron()).model_dump()))
-    assert every - shown == {"grid.cp", "grid.tp", "grid.ep"}
+    assert every - shown == {"grid.ep"}
     assert shown - every == set()
 
 
@@ -53,6 +66,9 @@ def test_bounds_come_from_the_job():
     ("grid.pp", "9" * 5000, "a whole number would do"),
     ("grid.pp", "0", "1 or more would do"),
     ("grid.pp", "3", "4 layers do not divide into 3 stages; 1, 2 or 4 would do"),
+    ("grid.tp", "3", "1, 2 or 4 would do"),
+    ("grid.cp", "3", "a context of 32 does not divide among 3 ranks"),
+    ("splits.context.order", "reverse", "would do"),
     ("steps", "1e6", "a whole number would do"),
     ("batch", "33", "do not divide a batch of 33; 32 or 40 would do"),
     ("optimizer.learning_rate", "nan", "a finite number would do"),
@@ -84,7 +100,7 @@ def test_the_other_models_fields_are_not_read():
 
 def test_complaints_without_a_field_of_the_form_are_kept():
     with pytest.raises(SpecError) as refused:
-        intake.checked({"grid": {"tp": 2}, "colour": "red"})
+        intake.checked({"grid": {"ep": 2}, "colour": "red"})
     assert [error.field for error in forms.bound({}, refused.value.errors)[1]] == ["colour"]
 
 

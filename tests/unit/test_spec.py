@@ -55,7 +55,26 @@ def test_a_job_comes_back_from_its_json() -> None:
     ({"name": "x" * 121}, "name", "at most 120 characters would do"),
     ({"grid": {"pp": 3}}, "grid.pp", "4 layers do not divide into 3 stages; 1, 2 or 4 would do"),
     ({"grid": {"pp": 8}}, "grid.pp", "4 layers do not divide into 8 stages; 1, 2 or 4 would do"),
-    ({"grid": {"tp": 2}}, "grid.tp", "1 would do"),
+    ({"grid": {"ep": 2}}, "grid.ep", "1 would do"),
+    ({"grid": {"tp": 3}}, "grid.tp", "4 heads and 256 bytes of the vocabulary and 128 features of the feed-forward do not divide "
+                                     "among 3 ranks; 1, 2 or 4 would do"),
+    ({"grid": {"tp": 8}}, "grid.tp", "4 heads do not divide among 8 ranks; 1, 2 or 4 would do"),
+    ({"model": {"name": "gpt", "heads": 6, "width": 48}, "grid": {"tp": 6}}, "grid.tp", "256 bytes of the vocabulary"),
+    ({"model": {"name": "gpt", "context": 18}, "grid": {"tp": 4}, "splits": {"tensor": {"sequence_parallel": True}}},
+     "splits.tensor.sequence_parallel", "18 tokens of a sequence do not divide among 4 ranks; false would do, "
+                                        "or a context that is a multiple of 4"),
+    ({"model": {"name": "gpt", "context": 24}, "grid": {"tp": 4, "cp": 4}, "splits": {"tensor": {"sequence_parallel": True}}},
+     "splits.tensor.sequence_parallel", "a multiple of 16"),
+    ({"grid": {"cp": 3}}, "grid.cp", "a context of 32 does not divide among 3 ranks; 1, 2, 4, 8, 16 or 32 would do"),
+    ({"grid": {"cp": 32}, "splits": {"context": {"order": "zigzag"}}}, "grid.cp",
+     "does not divide among 32 ranks, two pieces each; 1, 2, 4, 8 or 16 would do"),
+    ({"grid": {"cp": 2}, "splits": {"context": {"attention": "all_to_all", "order": "zigzag"}}}, "splits.context.order",
+     "'contiguous' would do"),
+    ({"grid": {"cp": 4, "tp": 2}, "splits": {"context": {"attention": "all_to_all"}}}, "splits.context.attention",
+     "2 heads do not divide among 4 ranks; 'ring' would do, or a grid.cp of 1 or 2"),
+    ({"splits": {"context": {"attention": "tree"}}}, "splits.context.attention", "'ring' or 'all_to_all' would do"),
+    ({"model": {"name": "perceptron"}, "grid": {"tp": 2}}, "grid.tp", "a perceptron has no heads and no sequence; 1 would do"),
+    ({"model": {"name": "perceptron"}, "grid": {"cp": 2}}, "grid.cp", "a perceptron has no heads and no sequence; 1 would do"),
     ({"batch": 30}, "batch", "1 copies × 8 micro-batches do not divide a batch of 30; 24 or 32 would do"),
     ({"batch": 4}, "batch", "1 copies × 8 micro-batches do not divide a batch of 4; 8 would do"),
     ({"model": {"name": "gpt", "heads": 3}}, "model.heads", "3 heads do not divide a width of 32; 1, 2, 4, 8, 16 or 32 would do"),
@@ -64,6 +83,11 @@ def test_what_cannot_work_says_what_would(given: Any, field: str, message: str) 
     found_field, found_message = complaint(given)
     assert found_field == field
     assert message in found_message
+
+
+def test_how_an_axis_of_one_rank_would_be_split_has_no_effect() -> None:
+    splits = {"tensor": {"sequence_parallel": True}, "context": {"attention": "all_to_all", "order": "zigzag"}}
+    assert parse({"splits": splits, "model": {"name": "gpt", "context": 31}}).sequence_parts == 1
 
 
 def test_every_fault_is_named_at_once() -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from trainer.models.linear import Linear
 from trainer.models.seeded import seeded
-from trainer.spec import Gpt
-
-BYTES = 256
+from trainer.spec import VOCABULARY, Gpt
 
 
 class Embedding(nn.Module):
@@ -18,30 +18,37 @@ class Embedding(nn.Module):
 
     def __init__(self, context: int, width: int):
         super().__init__()
-        self.byte = nn.Embedding(BYTES, width)
+        self.byte = nn.Embedding(VOCABULARY, width)
+        self.places: slice | Tensor = slice(context)  # in the whole context, of the vectors that come out
         self.position = nn.Embedding(context, width)
         nn.init.normal_(self.byte.weight, std=0.02)
         nn.init.normal_(self.position.weight, std=0.02)
 
     def forward(self, text: Tensor) -> Tensor:
-        return self.byte(text) + self.position.weight[: text.shape[1]]
+        return self.byte(text) + self.position.weight[self.places]
 
 
 class Attention(nn.Module):
-    """Causal self-attention; keys, queries and values from one Linear."""
+    """Causal self-attention; keys, queries and values from one Linear.
+
+    `attend` mixes values of one shape (samples, heads, context, head width) by queries and keys.
+    """
 
     def __init__(self, width: int, heads: int):
         super().__init__()
-        self.heads = heads
+        self.head_width = width // heads
+        self.attend: Callable[[Tensor, Tensor, Tensor], Tensor] = causal_attention
         self.projections = Linear(width, 3 * width)
         self.join = Linear(width, width)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        samples, context, width = inputs.shape
-        by_head = self.projections(inputs).view(samples, context, 3, self.heads, width // self.heads)
+        by_head = self.projections(inputs).unflatten(-1, (3, -1, self.head_width))
         queries, keys, values = by_head.permute(2, 0, 3, 1, 4)
-        mixed = functional.scaled_dot_product_attention(queries, keys, values, is_causal=True)
-        return self.join(mixed.transpose(1, 2).reshape(samples, context, width))
+        return self.join(self.attend(queries, keys, values).transpose(1, 2).flatten(2))
+
+
+def causal_attention(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    return functional.scaled_dot_product_attention(queries, keys, values, is_causal=True)
 
 
 class Block(nn.Module):
@@ -66,7 +73,7 @@ class Head(nn.Module):
     def __init__(self, width: int):
         super().__init__()
         self.norm = nn.LayerNorm(width)
-        self.scores = Linear(width, BYTES)
+        self.scores = Linear(width, VOCABULARY)
 
     def forward(self, inputs: Tensor) -> Tensor:
         return self.scores(self.norm(inputs))

@@ -34,25 +34,30 @@ class Linear(nn.Linear):
     later: WeightGradients | None = None
 
     def forward(self, inputs: Tensor) -> Tensor:
+        return self.product(inputs, self.bias)
+
+    def product(self, inputs: Tensor, bias: Tensor | None) -> Tensor:
+        """Inputs times weight, and `bias` added where there is one to add."""
         if self.later is None:
-            return functional.linear(inputs, self.weight, self.bias)
+            return functional.linear(inputs, self.weight, bias)
         # The parameters enter detached, so that this backward tells neither them nor hooks on them
         # (DDP's) that their gradient is ready. Something must still ask for a gradient, or a first
         # layer over data would have no backward at all: the anchor does.
         anchor = torch.zeros((), dtype=inputs.dtype, device=inputs.device, requires_grad=True)
-        output = _LaterWeightGradient.apply(inputs, self.weight.detach(), self.bias.detach(), anchor, self)
+        put_off = None if bias is None else bias.detach()
+        output = _LaterWeightGradient.apply(inputs, self.weight.detach(), put_off, anchor, self)
         assert isinstance(output, Tensor)
         return output
 
-    def parameter_gradients(self, inputs: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
-        """Gradients of weight and bias from the input and the output's gradient."""
+    def parameter_gradients(self, inputs: Tensor, gradient: Tensor) -> dict[Tensor, Tensor]:
+        """Gradients by parameter, from the input and the output's gradient."""
         rows = gradient.reshape(-1, gradient.shape[-1])
-        return rows.T @ inputs.reshape(-1, inputs.shape[-1]), rows.sum(0)
+        return {self.weight: rows.T @ inputs.reshape(-1, inputs.shape[-1]), self.bias: rows.sum(0)}
 
 
 class _LaterWeightGradient(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor, anchor: Tensor, linear: Linear) -> Tensor:
+    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None, anchor: Tensor, linear: Linear) -> Tensor:
         ctx.save_for_backward(inputs, weight)
         ctx.linear = linear
         return functional.linear(inputs, weight, bias)

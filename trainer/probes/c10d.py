@@ -1,8 +1,8 @@
 """Every collective of this process as a span, whichever framework called it.
 
 torch.distributed, DDP's reducer, FSDP2, DTensor and functional collectives all end in the dispatcher's
-operators `c10d::*`. The probe takes the place of their kernels and calls the ones that were there, with
-all that it was given: reduce operation, root, time-out.
+operators `c10d::*`. The probe takes the place of their kernels and does what they did, with all that it was
+given: reduce operation, root, time-out.
 
 A span runs from the call to the completion of the work, not to its launch. Works may be under way at once
 (DDP starts a bucket before the last one is done), but spans of a lane may not overlap: a span is made to start
@@ -23,6 +23,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from trainer.probes.backend import original
 from trainer.trace.columns import Row
 from trainer.trace.frame import NONE
 from trainer.trace.kinds import Kind
@@ -71,8 +72,7 @@ class CollectiveProbe:
             # It is said once for all operators, and replacing them is what we are here for.
             warnings.filterwarnings("ignore", "Warning only once for all operators", UserWarning)
             for operator, kind in OPERATORS.items():
-                kernel = torch.library.get_kernel(f"c10d::{operator}", device)
-                self._library.impl(operator, self._replacement(operator, kind, kernel), device, with_keyset=True)
+                self._library.impl(operator, self._replacement(operator, kind, device), device, with_keyset=True)
 
     def remove(self, timeout_seconds: float = 5.0) -> None:
         """Put torch's kernels back, once no collective is under way any more."""
@@ -87,7 +87,8 @@ class CollectiveProbe:
         with self._idle:
             return self._idle.wait_for(lambda: not self._under_way, timeout_seconds)
 
-    def _replacement(self, operator: str, kind: Kind, kernel: Any) -> Callable[..., Any]:
+    def _replacement(self, operator: str, kind: Kind, device: str) -> Callable[..., Any]:
+        call = original(operator, device)
         arguments = getattr(torch.ops.c10d, operator).default._schema.arguments
         group_at = next(at for at, argument in enumerate(arguments) if "ProcessGroup" in str(argument.type))
 
@@ -112,11 +113,10 @@ class CollectiveProbe:
                     self._idle.notify_all()
 
             try:
-                returned = kernel.call_boxed(keys, *given)
+                returned, work = call(keys, *given)
             except BaseException:
                 completed()
                 raise
-            work = dist.Work.unbox(returned[-1] if isinstance(returned, tuple) else returned)
             future = _future_of(work)
             if future is None:
                 completed()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import torch
 import torch.distributed as dist
@@ -50,7 +50,7 @@ class Replica:
         """The second half of a backward, whose Linears were `put_off` by the first; returns as `backward`."""
         gradients: dict[Tensor, Tensor] = {}
         for linear, inputs, gradient in put_off:
-            gradients[linear.weight], gradients[linear.bias] = linear.parameter_gradients(inputs, gradient)
+            gradients |= linear.parameter_gradients(inputs, gradient)
         if self._ddp is not None and last:
             self._expect_gradients()
             # Norms and embeddings had theirs in the first half, which DDP did not watch; a zero shows it to DDP.
@@ -77,11 +77,11 @@ class UnequalCopies(RuntimeError):
     """Copies of the model that should be equal to the last bit are not."""
 
 
-def prove_equal(module: nn.Module, group: dist.ProcessGroup) -> None:
+def prove_equal(parameters: Mapping[str, Tensor], group: dist.ProcessGroup) -> None:
     """UnequalCopies unless all ranks of `group` hold exactly the same parameters; every rank of it has to call."""
-    names = [name for name, _ in module.named_parameters()]
-    mine = torch.stack([_digest(parameter) for parameter in module.parameters()])
-    device = next(module.parameters()).device
+    names = list(parameters)
+    mine = torch.stack([_digest(parameter) for parameter in parameters.values()])
+    device = next(iter(parameters.values())).device
     gathered = [torch.empty_like(mine, device=device) for _ in range(group.size())]
     dist.all_gather(gathered, mine.to(device), group=group)
     ranks = dist.get_process_group_ranks(group)

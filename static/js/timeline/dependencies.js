@@ -55,7 +55,9 @@ export function partner(trace, span) {
 export function members(trace, span) {
   if (!IS_COLLECTIVE[span.kind]) return [];
   const found = [];
+  const group = trace.strings[span.group];
   for (let rank = 0; rank < trace.ranks.length; rank++) {
+    if (!trace.areTogether(span.rank, rank, group)) continue;
     const member = rank === span.rank ? span : first(
       spansFrom(trace.lane(rank, LANE.COLLECTIVE), span.startNs - REACH_NS, span.endNs + REACH_NS),
       (other) => other.kind === span.kind && other.group === span.group && other.sequence === span.sequence && other.step === span.step,

@@ -33,7 +33,7 @@ export class Timeline extends EventTarget {
   constructor(parts, { ranks, grid = [], gridSizes = {}, colours, scheduler }) {
     super();
     Object.assign(this, { parts, colours, scheduler });
-    this.trace = new Trace(ranks);
+    this.trace = new Trace(ranks, grid);
     this.addresses = grid.map((address) => addressWords(address, gridSizes));
     this.layout = new Layout(ranks);
     this.view = new View();

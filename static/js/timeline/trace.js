@@ -5,8 +5,10 @@ import { Lane } from "./lanes.js";
 import { StepWindows } from "./windows.js";
 
 export class Trace {
-  constructor(ranks = 0) {
+  /** `grid`: each rank's address, one number an axis. */
+  constructor(ranks = 0, grid = []) {
     this.ranks = [];
+    this.grid = grid;
     this.spans = 0;
     this.version = 0;
     this.firstStartNs = Infinity;
@@ -31,6 +33,17 @@ export class Trace {
 
   lane(rank, lane) {
     return this.ranks[rank]?.[lane];
+  }
+
+  /**
+   * Whether two ranks are in one group along the axes that its name says ("tp", "dp×cp"): the same on every other axis.
+   * Groups of one axis share a name. One that is not named by axes is taken to hold all ranks.
+   */
+  areTogether(one, other, group) {
+    const axes = group.split("×");
+    const [address, another] = [this.grid[one], this.grid[other]];
+    if (!address || !another || !axes.every((axis) => axis in address)) return true;
+    return Object.keys(address).every((axis) => axes.includes(axis) || address[axis] === another[axis]);
   }
 
   /** Takes in one decoded frame. */

@@ -1,0 +1,28 @@
+"""What a job's grid is called."""
+
+import pytest
+
+from dashboard.runs.words import grid_words, splits_words
+from trainer.presets import preset
+from trainer.spec import parse
+
+
+@pytest.mark.parametrize("key, grid, splits", [
+    ("pipeline-x-data", "2 stages × 2 copies", ""),
+    ("three-axes", "2 stages × 2 copies × 2 tensor slices", "tensors"),
+    ("ring-attention", "4 context parts", "the sequence in zigzag order, attention over a ring"),
+])
+def test_axes_and_splits_in_words(key, grid, splits):
+    spec = preset(key).spec.model_dump()
+    assert (grid_words(spec["grid"]), splits_words(spec)) == (grid, splits)
+
+
+def test_both_splits_at_once():
+    splits = {"tensor": {"sequence_parallel": True}, "context": {"attention": "all_to_all"}}
+    assert splits_words(parse({"grid": {"tp": 2, "cp": 2}, "splits": splits}).model_dump()) == (
+        "tensors, between them the sequence; the sequence in contiguous order, attention by all-to-all"
+    )
+
+
+def test_one_rank():
+    assert grid_words({}) == "1 rank"
