@@ -10,6 +10,7 @@ from dashboard.runs.intake import command_line
 from dashboard.runs.sketch import Sketch, sketch
 from dashboard.runs.words import grid_words
 from trainer.grid import Grid
+from trainer.schedules import stages_of
 from trainer.schedules.theory import bubble_formula, bubble_share
 from trainer.spec import JobSpec
 
@@ -20,7 +21,7 @@ MOST_CELLS = 128  # ranks drawn; the rest is a number
 class Plan:
     spec: JobSpec
     ranks: int
-    rows: list[list[dict[str, int]]]  # by copy: the addresses of its ranks, by stage
+    rows: list[list[dict[str, Any]]]  # by copy: the addresses of its ranks, and the stages that they hold
     ranks_not_drawn: int
     bubble_share: float
     bubble_formula: str
@@ -31,7 +32,7 @@ class Plan:
 
     @property
     def words(self) -> str:
-        return grid_words(self.spec.grid.model_dump())
+        return grid_words(self.spec.model_dump())
 
     @property
     def step_seconds(self) -> float | None:
@@ -74,12 +75,12 @@ def _busy_ms(spec: JobSpec) -> float:
     return spec.schedule.micro_batches * (spec.pace.forward_ms + spec.pace.backward_ms)
 
 
-def _rows(spec: JobSpec) -> list[list[dict[str, int]]]:
-    grid = Grid.of(spec.grid)
-    by_copy: dict[int, list[dict[str, int]]] = {}
+def _rows(spec: JobSpec) -> list[list[dict[str, Any]]]:
+    grid, stages = Grid.of(spec.grid), stages_of(spec)
+    by_copy: dict[int, list[dict[str, Any]]] = {}
     for rank in range(min(spec.ranks, MOST_CELLS)):
         address = grid.address(rank)
-        by_copy.setdefault(address.dp, []).append({"rank": rank, "stage": address.pp, "copy": address.dp})
+        by_copy.setdefault(address.dp, []).append({"rank": rank, "stages": stages[address.pp], "copy": address.dp})
     return list(by_copy.values())
 
 
