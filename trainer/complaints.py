@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -29,6 +30,12 @@ class SpecError(ValueError):
     def __init__(self, errors: list[FieldError]):
         self.errors = errors
         super().__init__("\n".join(map(str, errors)))
+
+
+def choices(values: Iterable[object]) -> str:
+    """"1, 2 or 4"."""
+    *others, last = map(str, values)
+    return ", ".join(others) + f" or {last}" if others else last
 
 
 def from_pydantic(error: ValidationError) -> list[FieldError]:

@@ -19,9 +19,16 @@ class Preset:
     spec: JobSpec
 
 
-def _pipeline(title: str, schedule: str) -> JobSpec:
-    return JobSpec(name=title, model=Gpt(layers=4), grid=GridSpec(pp=4),
-                   schedule=ScheduleSpec(name=schedule, micro_batches=8), pace=WATCHABLE, batch=32, steps=30)  # type: ignore[arg-type]
+def _pipeline(title: str, schedule: str, chunks: int = 1, csv: str = "") -> JobSpec:
+    order = ScheduleSpec.model_validate({"name": schedule, "micro_batches": 8, "chunks": chunks, "csv": csv})
+    return JobSpec(name=title, model=Gpt(layers=4 * chunks), grid=GridSpec(pp=4), schedule=order, pace=WATCHABLE,
+                   batch=32, steps=30)
+
+
+# GPipe in two halves: a text such as one would write by hand.
+TWO_FLOODS = "\n".join(
+    ",".join(f"{rank}{do}{first + m}" for first in (0, 4) for do in "FB" for m in range(4)) for rank in range(4)
+)
 
 
 def _inside_a_stage(title: str, grid: GridSpec, splits: SplitsSpec | None = None, context: int = 32) -> JobSpec:
@@ -42,6 +49,34 @@ PRESETS = {
         Preset("pipeline-naive", "Pipeline, one micro-batch at a time",
                "The layers are spread over four ranks, but only one works at any moment: three of four are idle.",
                _pipeline("Pipeline, one micro-batch at a time", "naive").model_copy(update={"steps": 10})),
+        Preset("pipeline-interleaved", "Pipeline, interleaved 1F1B",
+               "Every rank holds two thin stages, so the first micro-batch reaches the last rank in half the time: the bubble "
+               "at both ends of a step is half of 1F1B's. Look at the messages: there are more than twice as many.",
+               _pipeline("Pipeline, interleaved 1F1B", "interleaved", 2)),
+        Preset("pipeline-breadth-first", "Pipeline, looped breadth-first",
+               "All micro-batches go through a rank's first stage before its second one begins: GPipe with half the bubble. "
+               "Look at how long the first forwards wait for their backwards: every activation is held until then.",
+               _pipeline("Pipeline, looped breadth-first", "breadth-first", 2)),
+        Preset("pipeline-zb-h1", "Pipeline, ZB-H1",
+               "1F1B with its backwards split: the gradient that the previous stage waits for leaves first, the weights' is put "
+               "off. Look at the end of a step: the later a stage, the more weights' gradients fill what was idle.",
+               _pipeline("Pipeline, ZB-H1", "zb-h1")),
+        Preset("pipeline-interleaved-zb", "Pipeline, interleaved zero bubble",
+               "Two thin stages a rank and split backwards at once: the bubble is half of ZB-H1's. "
+               "Look at the last rank, which puts off three weights' gradients until nothing else is left to do.",
+               _pipeline("Pipeline, interleaved zero bubble", "interleaved-zb", 2)),
+        Preset("pipeline-zb-v", "Pipeline, ZB-V",
+               "The model goes down the ranks and up again, so the first rank also has the last stage. "
+               "Look inside a rank: once it has begun nothing is idle; what is left is that ranks start one after the other.",
+               _pipeline("Pipeline, ZB-V", "zb-v", 2)),
+        Preset("pipeline-dualpipe-v", "Pipeline, DualPipeV",
+               "Stages in a V again, but in its middle every rank does a forward of one way and a backward of the other. "
+               "Look at the start and the end of a step: only there are backwards split.",
+               _pipeline("Pipeline, DualPipeV", "dualpipe-v", 2)),
+        Preset("pipeline-own", "Pipeline, a schedule of your own",
+               "An order written as text, a row for each rank: GPipe in two halves of four micro-batches. Look at the middle "
+               "of a step: the pipeline drains once more, the price of holding four activations a stage in place of eight.",
+               _pipeline("Pipeline, a schedule of your own", "csv", csv=TWO_FLOODS)),
         Preset("pipeline-x-data", "Pipeline × data",
                "Two stages times two copies: activations travel along a pipeline, gradients are averaged between copies.",
                JobSpec(name="Pipeline × data", model=Gpt(layers=4), grid=GridSpec(pp=2, dp=2),

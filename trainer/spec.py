@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from trainer.complaints import FieldError, SpecError, from_pydantic
+from trainer.complaints import FieldError, SpecError, choices, from_pydantic
+from trainer.schedules import fits
 
 VOCABULARY = 256  # a GPT reads and writes bytes
 
@@ -56,11 +57,19 @@ class GridSpec(Part):
 
 
 class ScheduleSpec(Part):
-    """The order of a pipeline's actions; without a pipeline, micro-batches accumulate gradients."""
+    """The order of a pipeline's actions; without a pipeline, micro-batches accumulate gradients.
 
-    name: Literal["naive", "gpipe", "1f1b"] = "1f1b"
+    `chunks` is how many stages each rank holds. `csv` is a schedule of one's own, for the name csv
+    (trainer.schedules.csv_text).
+    """
+
+    name: Literal[
+        "naive", "gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "interleaved-zb", "zb-v", "dualpipe-v", "csv"
+    ] = "1f1b"
     micro_batches: Annotated[int, Field(ge=1, le=4096)] = 8
+    chunks: Annotated[int, Field(ge=1, le=16)] = 1
     split_backward: bool = False
+    csv: Annotated[str, Field(max_length=65_536)] = ""
 
 
 class TensorSplit(Part):
@@ -171,20 +180,18 @@ def inconsistencies(spec: JobSpec) -> list[FieldError]:
     grid, schedule = spec.grid, spec.schedule
     if grid.ep != 1:
         found.append(FieldError("grid.ep", grid.ep, "this axis has no split to run yet; 1 would do"))
-    if spec.model.layers % grid.pp:
-        fitting = [n for n in range(1, spec.model.layers + 1) if spec.model.layers % n == 0]
-        found.append(FieldError("grid.pp", grid.pp,
-                                f"{spec.model.layers} layers do not divide into {grid.pp} stages; {_or(fitting)} would do"))
+    found += fits.complaints(spec)
     share = grid.dp * schedule.micro_batches
     if spec.batch % share:
         lower, upper = spec.batch // share * share, (spec.batch // share + 1) * share
         found.append(FieldError("batch", spec.batch,
                                 f"{grid.dp} copies × {schedule.micro_batches} micro-batches do not divide a batch of "
-                                f"{spec.batch}; {_or([n for n in (lower, upper) if n])} would do"))
+                                f"{spec.batch}; {choices([n for n in (lower, upper) if n])} would do"))
     if isinstance(spec.model, Gpt) and spec.model.width % spec.model.heads:
         fitting = [n for n in range(1, spec.model.width + 1) if spec.model.width % n == 0 and n <= 64]
         found.append(FieldError("model.heads", spec.model.heads,
-                                f"{spec.model.heads} heads do not divide a width of {spec.model.width}; {_or(fitting)} would do"))
+                                f"{spec.model.heads} heads do not divide a width of {spec.model.width}; "
+                                f"{choices(fitting)} would do"))
     if isinstance(spec.model, Gpt):
         found += _tensor_misfits(spec, spec.model) + _context_misfits(spec, spec.model)
     else:
@@ -200,7 +207,7 @@ def _tensor_misfits(spec: JobSpec, model: Gpt) -> list[FieldError]:
     uneven = [f"{count} {what}" for what, count in wholes.items() if count % tp]
     if uneven:
         fitting = [n for n in range(1, model.heads + 1) if not any(count % n for count in wholes.values())]
-        return [FieldError("grid.tp", tp, f"{' and '.join(uneven)} do not divide among {tp} ranks; {_or(fitting)} would do")]
+        return [FieldError("grid.tp", tp, f"{' and '.join(uneven)} do not divide among {tp} ranks; {choices(fitting)} would do")]
     tokens = model.context // spec.grid.cp
     if spec.splits.tensor.sequence_parallel and tokens % tp:
         return [FieldError("splits.tensor.sequence_parallel", True,
@@ -220,7 +227,7 @@ def _context_misfits(spec: JobSpec, model: Gpt) -> list[FieldError]:
         fitting = [n for n in range(1, 1025) if model.context % (n * pieces) == 0] or [1]
         zigzag = ", two pieces each" if pieces == 2 else ""
         found.append(FieldError("grid.cp", cp, f"a context of {model.context} does not divide among {cp} ranks{zigzag}; "
-                                               f"{_or(fitting)} would do"))
+                                               f"{choices(fitting)} would do"))
     if split.attention == "all_to_all":
         if split.order == "zigzag":
             found.append(FieldError("splits.context.order", split.order,
@@ -231,11 +238,6 @@ def _context_misfits(spec: JobSpec, model: Gpt) -> list[FieldError]:
             fitting = [n for n in range(1, heads + 1) if heads % n == 0]
             found.append(FieldError("splits.context.attention", split.attention,
                                     f"{heads} heads do not divide among {cp} ranks; 'ring' would do, "
-                                    f"or a grid.cp of {_or(fitting)}"))
+                                    f"or a grid.cp of {choices(fitting)}"))
     return found
 
-
-def _or(numbers: list[int]) -> str:
-    if len(numbers) == 1:
-        return str(numbers[0])
-    return ", ".join(map(str, numbers[:-1])) + f" or {numbers[-1]}"

@@ -1,4 +1,4 @@
-"""What a rank trains: its share of the data through its stage of the model, step by step."""
+"""What a rank trains: its share of the data through its stages of the model, step by step."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from trainer.data.order import share
 from trainer.emulate.pace import Pacer
 from trainer.grid import Grid, averaging_axes
 from trainer.models import DTYPES, model_of
-from trainer.models.linear import WeightGradients, put_off_weights
 from trainer.schedules import schedule_of
+from trainer.schedules.actions import Do, homes
 from trainer.spec import JobSpec, OptimizerSpec
+from trainer.splits.chunk import Chunk
 from trainer.splits.data import Replica, prove_equal
 from trainer.splits.messages import Messages
-from trainer.splits.pipeline import PipelineStage, Place
+from trainer.splits.pipeline import PipelineRank
 from trainer.splits.run_clock import RunClock
 from trainer.splits.stage import StageSplit
 from trainer.trace.columns import Row
@@ -36,25 +37,29 @@ class Training:
         self.spec, self._device = spec, device
         grid = Grid.of(spec.grid)
         self._address, self._pipeline = grid.address(rank), grid.group("pp", rank)
-        self._place = Place(self._address.pp, spec.grid.pp)
         self._model, self._data = model_of(spec), data_of(spec)
-        self._actions = schedule_of(spec)[self._place.stage]
-        self.module = self._build()
+        schedule = schedule_of(spec)
+        self._actions, self._homes = schedule[self._address.pp], homes(schedule)
+        self._stages = sorted(stage for stage, place in self._homes.items() if place == self._address.pp)
+        self.modules = nn.ModuleDict({str(stage): self._build(stage) for stage in self._stages})
         self._split = StageSplit(spec, self._address)
-        self._split.split(self.module)
-        self._warm_up()
+        self._split.split(self.modules)
+        for stage in self._stages:
+            self._warm_up(stage)
 
     def connect(self, groups: dict[str, dist.ProcessGroup], letters: dict[str, dist.ProcessGroup],
                 clock: RunClock, writer: Writer) -> None:
         """`groups` by axis, `letters` for activations and gradients between stages."""
         self._writer = writer
         self._split.connect(groups, writer.add)
-        averaging = averaging_axes(self.spec.grid)
-        self._copies = groups.get(averaging)
-        self._replica = Replica(self.module, self._copies, averaging)
-        put_off = put_off_weights(self.module) if self.spec.schedule.split_backward else None
-        self._stage = self._stage_of(self._replica, put_off, self._messages(letters, clock, writer.add), writer.add)
-        self._optimizer = optimizer_of(self.spec.optimizer, self.module)
+        self._averaging = averaging_axes(self.spec.grid)
+        self._copies = groups.get(self._averaging)
+        loss = self._split.loss(self._model)
+        chunks = {stage: self._chunk(stage, self.modules[str(stage)], self._replicate, loss) for stage in self._stages}
+        self._rank = PipelineRank(self._actions, chunks, self._homes, self._address.pp,
+                                  self._messages(letters, clock, writer.add),
+                                  Pacer(self.spec.pace, self.spec.schedule.chunks), writer.add)
+        self._optimizer = optimizer_of(self.spec.optimizer, self.modules)
 
     def step(self, step: int) -> None:
         """One step with all its spans and counters. Every rank has to take it."""
@@ -63,7 +68,7 @@ class Training:
         loaded_ns = time.monotonic_ns()
         self._writer.add((Kind.DATA, began_ns, loaded_ns, step, NONE, NONE, NONE, NONE, NONE, self.spec.data, ""))
         self._split.begin(step)
-        loss = self._stage.step(step, inputs, targets)
+        loss = self._rank.step(step, inputs, targets)
         averaged = None
         if loss is not None and self._copies is not None:
             averaged = dist.all_reduce(loss, group=self._copies, async_op=True)
@@ -81,7 +86,7 @@ class Training:
     def prove_equal(self) -> bool:
         """Whether there were copies to compare; UnequalCopies if they are not equal."""
         if self._copies is not None:
-            prove_equal(dict(self.module.named_parameters()), self._copies)
+            prove_equal(dict(self.modules.named_parameters()), self._copies)
         return self._split.prove_equal() or self._copies is not None
 
     def _count(self, step: int, loss: float, at_ns: int) -> None:
@@ -90,50 +95,58 @@ class Training:
         self._writer.counter("learning_rate", self._optimizer.param_groups[0]["lr"], step, at_ns)
 
     def _samples(self, step: int) -> tuple[Tensor | None, Tensor | None]:
-        """What this stage needs of the step's samples, a first axis for micro-batches: inputs, targets."""
-        if not (self._place.is_first or self._place.is_last):
+        """What this rank's stages need of the step's samples, a first axis for micro-batches: inputs, targets."""
+        has_first, has_last = self._stages[0] == 0, self._stages[-1] == len(self._homes) - 1
+        if not (has_first or has_last):
             return None, None
         chosen = share(self._data.step(step), self.spec.grid.dp, self._address.dp, self.spec.schedule.micro_batches)
         inputs, targets = self._data.take(chosen.reshape(-1))
         shape = chosen.shape
         return (
-            self._split.tokens(inputs).unflatten(0, shape).to(self._device) if self._place.is_first else None,
-            self._split.tokens(targets).unflatten(0, shape).to(self._device) if self._place.is_last else None,
+            self._split.tokens(inputs).unflatten(0, shape).to(self._device) if has_first else None,
+            self._split.tokens(targets).unflatten(0, shape).to(self._device) if has_last else None,
         )
 
-    def _build(self) -> nn.Sequential:
-        """This stage's whole layers, with the values that the unsplit model has there."""
-        layers = self._model.layers // self.spec.grid.pp
-        return self._model.stage(self._place.stage * layers, (self._place.stage + 1) * layers).to(self._device)
+    def _build(self, stage: int) -> nn.Sequential:
+        """The stage's whole layers, with the values that the unsplit model has there."""
+        layers = self._model.layers // len(self._homes)
+        return self._model.stage(stage * layers, (stage + 1) * layers).to(self._device)
+
+    def _chunk(self, stage: int, module: nn.Module, replicate: Callable[[nn.Module], Replica],
+               loss: Callable[[Tensor, Tensor], Tensor]) -> Chunk:
+        return Chunk(stage, len(self._homes), self._actions, module, replicate, loss)
+
+    def _replicate(self, module: nn.Module) -> Replica:
+        return Replica(module, self._copies, self._averaging)
 
     def _messages(self, letters: dict[str, dist.ProcessGroup], clock: RunClock, add: Callable[[Row], None]) -> Messages:
         shape = self._split.hand_off_shape(self._model)
         return Messages(shape, DTYPES[self.spec.precision], self._device, clock, add, letters, self._pipeline, "pp")
 
-    def _stage_of(self, replica: Replica, put_off: WeightGradients | None, messages: Messages,
-                  add: Callable[[Row], None]) -> PipelineStage:
-        return PipelineStage(self._actions, self._place, replica, self._split.loss(self._model), messages,
-                             Pacer(self.spec.pace), add, put_off)
-
-    def _warm_up(self) -> None:
+    def _warm_up(self, stage: int) -> None:
         """Run a stage like ours once and throw it away, or the first step would show what torch does only once.
 
         It is a whole one: the ranks that share a stage have not met yet.
         """
-        module = self._build()
+        module = self._build(stage)
+        chunk = self._chunk(stage, module, Replica, self._model.loss)
         samples = self.spec.micro_batch_samples
         inputs, targets = (part.to(self._device) for part in self._data.take(self._data.step(0)[:samples]))
-        if not self._place.is_first:
-            inputs = torch.zeros(self._model.hand_off_shape(samples), dtype=DTYPES[self.spec.precision],
-                                 device=self._device, requires_grad=True)
-        put_off = put_off_weights(module) if self.spec.schedule.split_backward else None
-        replica, optimizer = Replica(module), optimizer_of(self.spec.optimizer, module)
-        output = replica.forward(inputs)
-        if self._place.is_last:
-            output = self._model.loss(output, targets)
-        replica.backward(output, None if self._place.is_last else torch.zeros_like(output), last=True)
-        if put_off is not None:
-            replica.backward_weights(put_off.take(), last=True)
+        shape, dtype = self._model.hand_off_shape(samples), DTYPES[self.spec.precision]
+        if not chunk.is_first:
+            inputs = torch.zeros(shape, dtype=dtype, device=self._device, requires_grad=True)
+        gradient = None if chunk.is_last else torch.zeros(shape, dtype=dtype, device=self._device)
+        optimizer = optimizer_of(self.spec.optimizer, module)
+        for action in self._actions:  # the way of the stage's first micro-batch there and back
+            if (action.stage, action.micro_batch) != (stage, 0):
+                continue
+            match action.do:
+                case Do.FORWARD:
+                    chunk.forward(0, inputs, targets)
+                case Do.BACKWARD | Do.BACKWARD_INPUT:
+                    chunk.backward(action, gradient)
+                case Do.BACKWARD_WEIGHT:
+                    chunk.backward_weights(action)
         optimizer.step()
 
 

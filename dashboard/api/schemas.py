@@ -52,6 +52,7 @@ class RunOut(Schema):
     figures: dict[str, Any]
     spec: dict[str, Any]
     grid: list[dict[str, int]]
+    stages: list[list[int]]
     theory: dict[str, Any]
 
 

@@ -26,6 +26,8 @@ class Field:
     help: str = ""
     unit: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
+    lines: int = 1  # of text that it shows
+    schedule: str = ""  # the one that has this field; empty when every schedule has it
 
     @property
     def path(self) -> str:
@@ -56,6 +58,8 @@ class Field:
             return "choice"
         if self.info.annotation is bool:
             return "switch"
+        if self.lines > 1:
+            return "lines"
         return "text" if self.info.annotation is str else "number"
 
     @property
@@ -82,6 +86,8 @@ class Field:
 
     def read(self, given: str) -> Any:
         """The value a JobSpec takes; text that is no number stays text, so that the complaint can show it."""
+        if self.widget == "lines":
+            return given.replace("\r\n", "\n")  # browsers send the former
         if self.widget != "number":
             return given
         text = given.strip()
@@ -113,7 +119,7 @@ SECTIONS = (
         Field("model.perceptron.width", "Width", "Neurons of a hidden layer."),
     )),
     Section("grid", "Grid", (
-        Field("grid.pp", "Pipeline stages", "The model's layers are cut into so many."),
+        Field("grid.pp", "Pipeline stages", "So many ranks, each with its share of the layers."),
         Field("grid.dp", "Data copies", "Each copy learns from its share of the batch."),
         Field("grid.tp", "Tensor slices", "Every matrix is cut into so many; a slice has whole heads."),
         Field("grid.cp", "Context parts", "Every sequence is cut into so many."),
@@ -135,8 +141,18 @@ SECTIONS = (
             "1f1b": "1F1B: a forward and a backward in turn",
             "gpipe": "GPipe: all forwards, then all backwards",
             "naive": "Naive: one micro-batch at a time",
+            "interleaved": "Interleaved 1F1B: several stages a rank",
+            "breadth-first": "Looped breadth-first: GPipe with several stages a rank",
+            "zb-h1": "ZB-H1: 1F1B with weights put off into the bubble",
+            "interleaved-zb": "Interleaved zero bubble: both at once",
+            "zb-v": "ZB-V: stages in a V, no rank waits",
+            "dualpipe-v": "DualPipeV: a V that works both ways",
+            "csv": "Your own, as text",
         }),
         Field("schedule.micro_batches", "Micro-batches", "Each copy's share of a batch is cut into so many."),
+        Field("schedule.chunks", "Stages a rank", "1, but 2 in a V and 2 or more where stages interleave."),
+        Field("schedule.csv", "Your schedule", "A row for each rank, a cell for each action: 0F0,0F1,0B0 is stage, "
+              "F, B, I or W, and micro-batch, as torch writes them.", lines=6, schedule="csv"),
         Field("schedule.split_backward", "Split backward", "The weights' gradient becomes an action of its own."),
     )),
     Section("pace", "Pace", (
@@ -181,11 +197,11 @@ class BoundSection:
 
 
 def read(posted: Mapping[str, str]) -> dict[str, Any]:
-    """What `trainer.spec.parse` takes, from what the form posted. Fields of the other model are left out."""
+    """What `trainer.spec.parse` takes, from what the form posted. Fields of other models and schedules are left out."""
     job: dict[str, Any] = {}
-    kind = posted.get("model.name", "")
+    kind, schedule = posted.get("model.name", ""), posted.get("schedule.name", "")
     for one in FIELDS.values():
-        if one.of_model and one.of_model != kind:
+        if one.of_model not in ("", kind) or one.schedule not in ("", schedule):
             continue
         if one.widget == "switch":
             value: Any = one.name in posted

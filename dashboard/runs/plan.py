@@ -10,6 +10,7 @@ from dashboard.runs.intake import command_line
 from dashboard.runs.sketch import Sketch, sketch
 from dashboard.runs.words import grid_words
 from trainer.grid import Grid
+from trainer.schedules import stages_of
 from trainer.schedules.theory import bubble_formula, bubble_share
 from trainer.spec import JobSpec
 
@@ -21,13 +22,13 @@ class Cell:
     """A rank's place in the grid, in the words that the timeline uses. `pipeline` says which pipeline of several it is in."""
 
     rank: int
-    stage: int
+    stages: list[int]
     copy: int
     part: int
     slice: int
     pipeline: str
 
-    def as_dict(self) -> dict[str, int]:
+    def as_dict(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if name != "pipeline"}
 
 
@@ -46,7 +47,7 @@ class Plan:
 
     @property
     def words(self) -> str:
-        return grid_words(self.spec.grid.model_dump())
+        return grid_words(self.spec.model_dump())
 
     @property
     def step_seconds(self) -> float | None:
@@ -90,15 +91,16 @@ def _busy_ms(spec: JobSpec) -> float:
 
 
 def _rows(spec: JobSpec) -> list[list[Cell]]:
-    """Ranks that differ by stage alone make a row."""
-    grid = Grid.of(spec.grid)
+    """Ranks that differ by their place in the pipeline alone make a row."""
+    grid, stages = Grid.of(spec.grid), stages_of(spec)
     by_pipeline: dict[str, list[Cell]] = {}
     for rank in range(min(spec.ranks, MOST_CELLS)):
         address = grid.address(rank)
         places = {"copy": address.dp, "part": address.cp, "slice": address.tp}
         shared = {"copy": spec.grid.dp, "part": spec.grid.cp, "slice": spec.grid.tp}
         pipeline = ", ".join(f"{word} {places[word]}" for word, size in shared.items() if size > 1) or "copy 0"
-        by_pipeline.setdefault(pipeline, []).append(Cell(rank, address.pp, address.dp, address.cp, address.tp, pipeline))
+        cell = Cell(rank, stages[address.pp], address.dp, address.cp, address.tp, pipeline)
+        by_pipeline.setdefault(pipeline, []).append(cell)
     return list(by_pipeline.values())
 
 

@@ -54,5 +54,5 @@ def page_of_runs(user: Any, number: Any) -> tuple[Page[Run], list[Row]]:
 def _row(run: Run, place: int) -> Row:
     spec = run.spec_json
     picture = pictures.svg(bytes(run.picture)) if run.picture else ""
-    return Row(run, place, spec["steps"], grid_words(spec["grid"]), schedule_words(spec), mark_safe(picture))
+    return Row(run, place, spec["steps"], grid_words(spec), schedule_words(spec), mark_safe(picture))
 

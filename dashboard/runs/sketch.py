@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trainer.emulate.durations import durations_ms
 from trainer.grid import Grid
 from trainer.schedules import schedule_of
 from trainer.schedules.actions import Do
@@ -72,17 +73,10 @@ class Sketch:
 
 def sketch(spec: JobSpec) -> Sketch | None:
     """None for a job of which a small drawing would show nothing."""
-    stages = spec.grid.pp
-    if stages * spec.schedule.micro_batches > MOST_CHUNKS:
+    places = spec.grid.pp
+    if places * spec.schedule.chunks * spec.schedule.micro_batches > MOST_CHUNKS:
         return None
-    half = spec.pace.backward_ms / 2
-    durations = {
-        Do.FORWARD: spec.pace.forward_ms,
-        Do.BACKWARD: spec.pace.backward_ms,
-        Do.BACKWARD_INPUT: half,
-        Do.BACKWARD_WEIGHT: half,
-    }
-    step = simulate(schedule_of(spec), durations)
+    step = simulate(schedule_of(spec), durations_ms(spec.pace, spec.schedule.chunks))
     scale = WIDTH / step.makespan
     lanes = min(spec.ranks, MOST_LANES)
     grid = Grid.of(spec.grid)

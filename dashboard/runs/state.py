@@ -10,6 +10,7 @@ from dashboard.runs.models import Run
 from dashboard.runs.services import place_in_queue
 from dashboard.runs.waiting import waits_for
 from trainer.grid import Grid
+from trainer.schedules import stages_of
 from trainer.schedules.theory import bubble_formula, bubble_share
 from trainer.spec import JobSpec
 
@@ -40,6 +41,7 @@ def as_dict(run: Run, place: int | None = None) -> dict[str, Any]:
         "figures": run.figures,
         "spec": run.spec_json,
         "grid": _addresses(spec),
+        "stages": stages_of(spec),  # by place in the pipeline
         "theory": {"bubble_share": bubble_share(spec), "formula": bubble_formula(spec)},
     }
 

@@ -12,9 +12,12 @@ _ATTENTION = {"ring": "attention over a ring", "all_to_all": "attention by all-t
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
-def grid_words(grid: dict[str, Any]) -> str:
-    """"4 stages × 2 copies", of a JobSpec's grid."""
+def grid_words(spec: dict[str, Any]) -> str:
+    """"4 stages × 2 copies"; "4 × 2 stages" of four ranks that hold two each."""
+    grid, chunks = spec["grid"], spec["schedule"].get("chunks", 1)
     parts = [f"{grid[axis]} {word}" for axis, word in _AXES if grid.get(axis, 1) > 1]
+    if chunks > 1 and grid["pp"] > 1:
+        parts[0] = f"{grid['pp']} × {chunks} stages"
     return " × ".join(parts) or "1 rank"
 
 
@@ -30,7 +33,11 @@ def splits_words(spec: dict[str, Any]) -> str:
     return "; ".join(parts)
 
 
-SCHEDULES = {"naive": "naive", "gpipe": "GPipe", "1f1b": "1F1B"}
+SCHEDULES = {
+    "naive": "naive", "gpipe": "GPipe", "1f1b": "1F1B", "interleaved": "interleaved 1F1B", "breadth-first": "breadth-first",
+    "zb-h1": "ZB-H1", "interleaved-zb": "interleaved zero bubble", "zb-v": "ZB-V", "dualpipe-v": "DualPipeV",
+    "csv": "its own schedule",
+}
 
 
 def schedule_words(spec: dict[str, Any]) -> str:

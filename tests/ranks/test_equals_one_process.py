@@ -6,26 +6,42 @@ from pathlib import Path
 
 import pytest
 
-from tests.ranks.launch import run
+from tests.ranks.launch import Ran, run
 from tests.ranks.unsplit import assert_equals_one_process
-from trainer.spec import Gpt, GridSpec, JobSpec, OptimizerSpec, Pace, Perceptron, ScheduleSpec
-from trainer.trace.kinds import Kind
+from trainer.schedules import schedule_of
+from trainer.schedules.actions import homes
+from trainer.spec import Gpt, GridSpec, JobSpec, OptimizerSpec, Pace, Perceptron, ScheduleSpec, parse
+from trainer.trace.kinds import MODEL_WORK, Kind
 
 pytestmark = pytest.mark.ranks
 
 STEPS = 8
 GPT = Gpt(layers=4, width=16, heads=2, context=12)
+DEEP = Gpt(layers=8, width=16, heads=2, context=8)
 BRISK = Pace(kind="paced", forward_ms=0.1, backward_ms=0.1)  # its class keeps hand-offs quick on a busy machine
 
 
 def job(model: Gpt | Perceptron, grid: GridSpec, schedule: str, micro_batches: int = 4, split: bool = False,
-        optimizer: str = "adamw", batch: int = 16) -> JobSpec:
+        optimizer: str = "adamw", batch: int = 16, chunks: int = 1, csv: str = "") -> JobSpec:
     return JobSpec.model_validate({
         "model": model, "grid": grid, "pace": BRISK, "batch": batch, "steps": STEPS,
         "precision": "float64", "seed": 3, "timeout_seconds": 30.0,
-        "schedule": ScheduleSpec.model_validate({"name": schedule, "micro_batches": micro_batches, "split_backward": split}),
+        "schedule": ScheduleSpec.model_validate({"name": schedule, "micro_batches": micro_batches, "split_backward": split,
+                                                 "chunks": chunks, "csv": csv}),
         "optimizer": OptimizerSpec.model_validate({"name": optimizer, "learning_rate": 1e-2}),
     })
+
+
+def assert_did_what_the_schedule_says(ran: Ran) -> None:
+    """Every action is a span, in the schedule's order, and what goes between two ranks, but nothing else, is sent."""
+    schedule, micro_batches = schedule_of(ran.spec), ran.spec.schedule.micro_batches
+    for rank, actions in enumerate(schedule):
+        spans = sorted((s for s in ran.of(*MODEL_WORK) if (s.rank, s.step) == (rank, 2)), key=lambda span: span.start_ns)
+        assert [(span.name, span.stage) for span in spans] == [(str(action), action.stage) for action in actions]
+    home = homes(schedule)
+    hops = sum(home[stage] != home[stage + 1] for stage in range(len(home) - 1))
+    for kind in (Kind.SEND, Kind.RECEIVE):
+        assert len(ran.of(kind)) == 2 * hops * micro_batches * STEPS
 
 
 @pytest.mark.parametrize("split", [False, True], ids=["whole", "split"])
@@ -40,6 +56,46 @@ def test_two_stages_times_two_copies(tmp_path: Path, split: bool) -> None:
     assert_equals_one_process(ran)
     ran.assert_lanes_are_in_order()
     assert {rank for rank, kind, text in ran.marks if (kind, text) == ("parameters", "equal")} == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("split", [False, True], ids=["whole", "split"])
+@pytest.mark.parametrize(("schedule", "ranks", "micro_batches", "chunks"), [
+    ("zb-h1", 4, 4, 1),
+    ("interleaved", 2, 4, 2),
+    ("interleaved", 2, 4, 4),
+    ("breadth-first", 2, 4, 2),
+    ("interleaved-zb", 2, 4, 2),
+    ("zb-v", 4, 4, 2),
+    ("dualpipe-v", 2, 4, 2),
+    ("dualpipe-v", 4, 8, 2),
+    ("interleaved", 1, 4, 2),
+])
+def test_every_schedule(tmp_path: Path, schedule: str, ranks: int, micro_batches: int, chunks: int, split: bool) -> None:
+    spec = job(DEEP, GridSpec(pp=ranks), schedule, micro_batches, split, chunks=chunks)
+    ran = run(parse(spec.to_json()), tmp_path).check()
+    assert_equals_one_process(ran)
+    ran.assert_lanes_are_in_order()
+    assert_did_what_the_schedule_says(ran)
+
+
+@pytest.mark.parametrize(("schedule", "chunks"), [("interleaved", 2), ("zb-v", 2), ("dualpipe-v", 2)])
+def test_two_copies_of_ranks_with_two_stages_each(tmp_path: Path, schedule: str, chunks: int) -> None:
+    ran = run(parse(job(DEEP, GridSpec(dp=2, pp=2), schedule, chunks=chunks).to_json()), tmp_path).check()
+    assert_equals_one_process(ran)
+    ran.assert_lanes_are_in_order()
+    assert {rank for rank, kind, text in ran.marks if (kind, text) == ("parameters", "equal")} == {0, 1, 2, 3}
+
+
+OWN = """0F0,0F1,,,3F0,3F1,(0F2;3B0)OVERLAP_F_B,3F2,0I0,0W0,3B1,0B1,3B2,0B2
+,1F0,2F0,1F1,2F1,,2I0,1B0,1F2,2F2,2W0,2B1,1B1,2B2,1B2
+"""
+
+
+def test_a_schedule_of_ones_own(tmp_path: Path) -> None:
+    spec = job(DEEP, GridSpec(pp=2), "csv", 3, batch=12, chunks=2, csv=OWN)
+    ran = run(parse(spec.to_json()), tmp_path).check()
+    assert_equals_one_process(ran)
+    assert_did_what_the_schedule_says(ran)
 
 
 @pytest.mark.parametrize("micro_batches", [1, 4])

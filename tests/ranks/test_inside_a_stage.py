@@ -79,7 +79,8 @@ def keeping_parameters(job: RankJob, control: Control) -> int:
     prove_equal = Training.prove_equal
 
     def keep(training: Training) -> bool:
-        torch.save(dict(training.module.named_parameters()), job.folder / f"parameters-{job.rank}.pt")
+        (module,) = training.modules.values()  # of the one stage that it holds
+        torch.save(dict(module.named_parameters()), job.folder / f"parameters-{job.rank}.pt")
         return prove_equal(training)
 
     Training.prove_equal = keep  # type: ignore[method-assign]

@@ -98,6 +98,11 @@ def test_the_other_models_fields_are_not_read():
     assert parse(forms.read(values)).model == Perceptron()
 
 
+def test_another_schedules_text_is_not_read():
+    values = forms.values_of(PRESETS["pipeline-own"].spec) | {"schedule.name": "gpipe"}
+    assert parse(forms.read(values)).schedule == ScheduleSpec(name="gpipe", micro_batches=8)
+
+
 def test_complaints_without_a_field_of_the_form_are_kept():
     with pytest.raises(SpecError) as refused:
         intake.checked({"grid": {"ep": 2}, "colour": "red"})

@@ -22,6 +22,11 @@ def complaint(given: Any) -> tuple[str, str]:
     return error.value.errors[0].field, error.value.errors[0].message
 
 
+def of(name: str, pp: int = 4, layers: int = 16, **schedule: Any) -> dict[str, Any]:
+    return {"model": {"name": "gpt", "layers": layers}, "grid": {"pp": pp}, "batch": 96,
+            "schedule": {"name": name, "chunks": 2} | schedule}
+
+
 def test_an_empty_job_is_a_whole_one() -> None:
     spec = parse({})
     assert spec == JobSpec()
@@ -51,7 +56,7 @@ def test_a_job_comes_back_from_its_json() -> None:
     ({"steps": True}, "steps", "a whole number would do"),
     ({"batch": 2**30}, "batch", "1048576 or less would do"),
     ({"optimizer": {"learning_rate": 0}}, "optimizer.learning_rate", "more than 0.0 would do"),
-    ({"schedule": {"name": "zigzag"}}, "schedule.name", "'naive', 'gpipe' or '1f1b' would do"),
+    ({"schedule": {"name": "zigzag"}}, "schedule.name", "'zb-v', 'dualpipe-v' or 'csv' would do"),
     ({"name": "x" * 121}, "name", "at most 120 characters would do"),
     ({"grid": {"pp": 3}}, "grid.pp", "4 layers do not divide into 3 stages; 1, 2 or 4 would do"),
     ({"grid": {"pp": 8}}, "grid.pp", "4 layers do not divide into 8 stages; 1, 2 or 4 would do"),
@@ -78,6 +83,23 @@ def test_a_job_comes_back_from_its_json() -> None:
     ({"batch": 30}, "batch", "1 copies × 8 micro-batches do not divide a batch of 30; 24 or 32 would do"),
     ({"batch": 4}, "batch", "1 copies × 8 micro-batches do not divide a batch of 4; 8 would do"),
     ({"model": {"name": "gpt", "heads": 3}}, "model.heads", "3 heads do not divide a width of 32; 1, 2, 4, 8, 16 or 32 would do"),
+    (of("interleaved", chunks=1), "schedule.chunks", "under interleaved a rank holds 2 to 16 stages; 2 to 16 would do"),
+    (of("1f1b", chunks=2), "schedule.chunks", "under 1f1b a rank holds 1 stage; 1 would do"),
+    (of("zb-v", chunks=4), "schedule.chunks", "under zb-v a rank holds 2 stages; 2 would do"),
+    (of("interleaved", micro_batches=6), "schedule.micro_batches", "in groups of as many as there are ranks, 4; 4 or 8 would do"),
+    (of("interleaved-zb", micro_batches=2), "schedule.micro_batches", "as many as there are ranks, 4; 4 would do"),
+    (of("dualpipe-v", micro_batches=6), "schedule.micro_batches", "2 micro-batches for each of 4 ranks; 8 or more would do"),
+    (of("interleaved", layers=12), "grid.pp", "12 layers do not divide into 4 × 2 stages; 1, 2, 3 or 6 would do"),
+    (of("zb-v", layers=9), "schedule.chunks", "9 layers do not divide into 2 stages a rank; 1, 3 or 9 would do, or more layers"),
+    (of("zb-v") | {"device": "cuda"}, "device", "cpu would do, or the schedule naive, gpipe, 1f1b or zb-h1"),
+    (of("gpipe", chunks=1, csv="0F0"), "schedule.csv", "only the schedule csv has a text; an empty one would do"),
+    (of("csv", pp=1, chunks=1), "schedule.csv", "it has 0 rows, and the pipeline has 1 ranks; a row for each would do"),
+    (of("csv", pp=1, micro_batches=1, csv="0F0,1F0,0B0,1B0"), "schedule.csv", "rank 0, row 2, B0"),
+    (of("csv", pp=1, micro_batches=1, csv="0F0,1F0,1X0"), "schedule.csv", "rank 0, cell 2, '1X0': an action is"),
+    (of("csv", pp=2, micro_batches=1, csv="0F0,1F0,2F0,0B0,1B0,2B0\n3F0,3B0"), "schedule.csv", "each waits for another"),
+    (of("csv", pp=2, micro_batches=1, csv="0F0,1F0,2F0,2B0,1B0,0B0\n3F0,3B0"), "schedule.csv",
+     "rank 0 has stages 0, 1, 2; 2 of them would do, as schedule.chunks says"),
+    (of("csv", pp=2, micro_batches=1, chunks=1, csv="1F0,1B0,0B0\n0F0"), "schedule.csv", "rank 0, row 2, B0"),
 ])
 def test_what_cannot_work_says_what_would(given: Any, field: str, message: str) -> None:
     found_field, found_message = complaint(given)
@@ -105,7 +127,7 @@ def test_a_whole_number_is_a_fit_value_where_any_number_is() -> None:
 def test_every_preset_can_be_run(key: str) -> None:
     spec = preset(key).spec
     assert preset(key).title and preset(key).shows
-    validate(schedule_of(parse(spec.to_json())), spec.grid.pp, spec.schedule.micro_batches)
+    validate(schedule_of(parse(spec.to_json())), spec.grid.pp * spec.schedule.chunks, spec.schedule.micro_batches)
 
 
 def test_an_unknown_preset_names_those_there_are() -> None:

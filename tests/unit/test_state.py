@@ -18,9 +18,15 @@ def test_a_queued_run_says_its_place_and_what_it_will_be():
     assert told["state"] == "queued" and told["place_in_queue"] == 2 and not told["has_ended"]
     assert told["steps"] == 30 and told["steps_done"] == 0 and told["ranks"] == 4
     assert told["grid"] == [{"dp": 0, "ep": 0, "pp": stage, "cp": 0, "tp": 0} for stage in range(4)]
+    assert told["stages"] == [[0], [1], [2], [3]]
     assert told["theory"]["bubble_share"] == pytest.approx(3 / 11) and "(p−1)/(m+p−1)" in told["theory"]["formula"]
     assert told["created"] > 1.6e12 and told["started"] is told["ended"] is told["sealed"] is None
     assert told["spec"]["schedule"]["name"] == "1f1b"
+
+
+def test_ranks_of_several_stages_say_which():
+    told = as_dict(services.launch(preset("pipeline-zb-v").spec, None))
+    assert told["stages"] == [[0, 7], [1, 6], [2, 5], [3, 4]]
 
 
 def test_a_run_that_failed_says_when_and_why():

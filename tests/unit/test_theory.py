@@ -4,30 +4,54 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
 
 import pytest
 
-from trainer.emulate.pace import durations_ms
-from trainer.schedules import SCHEDULES, schedule_of
+from trainer.emulate.durations import durations_ms
+from trainer.schedules import formulas, schedule_of, split_backward
+from trainer.schedules.actions import Do
+from trainer.schedules.dualpipe import dualpipe
+from trainer.schedules.family import SCHEDULES
+from trainer.schedules.formulas import Shape, Times, idle_of
 from trainer.schedules.simulate import simulate
 from trainer.schedules.theory import bubble_formula, bubble_share, ideal_formula, ideal_share
 from trainer.spec import Gpt, GridSpec, JobSpec, Pace, ScheduleSpec
 
+EQUAL = Times(Fraction(1), Fraction(1), Fraction(1))
+TIMES = [EQUAL, Times(Fraction(1), Fraction(6, 5), Fraction(4, 5)), Times(Fraction(2), Fraction(1), Fraction(1)),
+         Times(Fraction(1), Fraction(2), Fraction(2))]
 
-def job(
-    name: str, stages: int, micro_batches: int, split: bool = False, forward_ms: float = 20, backward_ms: float = 40
-) -> JobSpec:
+
+def job(name: str, stages: int, micro_batches: int, split: bool = False, forward_ms: float = 20, backward_ms: float = 40,
+        chunks: int | None = None, csv: str = "") -> JobSpec:
+    chunks = chunks or SCHEDULES[name].fewest_chunks
     return JobSpec(
         model=Gpt(layers=24), grid=GridSpec(pp=stages),
-        schedule=ScheduleSpec.model_validate({"name": name, "micro_batches": micro_batches, "split_backward": split}),
+        schedule=ScheduleSpec.model_validate({"name": name, "micro_batches": micro_batches, "split_backward": split,
+                                              "chunks": chunks, "csv": csv}),
         pace=Pace(kind="paced", forward_ms=float(forward_ms), backward_ms=float(backward_ms)),
     )
+
+
+def durations(times: Times, chunks: int = 1) -> dict[Do, float]:
+    return {
+        Do.FORWARD: float(times.forward / chunks), Do.BACKWARD: float(times.backward / chunks),
+        Do.BACKWARD_INPUT: float(times.input / chunks), Do.BACKWARD_WEIGHT: float(times.weights / chunks),
+    }
 
 
 @pytest.mark.parametrize(("name", "stages", "micro_batches", "share", "ideal"), [
     ("gpipe", 4, 8, 3 / 11, 3 / 8),
     ("1f1b", 4, 8, 3 / 11, 3 / 8),
-    ("1f1b", 8, 32, 7 / 39, 7 / 32),  # 21 of 117 slots
+    ("1f1b", 8, 32, 21 / 117, 7 / 32),
+    ("interleaved", 4, 8, 3 / 19, 3 / 16),  # 15.79 %
+    ("interleaved", 8, 32, 10.5 / 106.5, 7 / 64),
+    ("zb-h1", 4, 8, 3 / 27, 3 / 24),
+    ("zb-h1", 8, 32, 7 / 103, 7 / 96),
+    ("zb-v", 4, 8, 1.5 / 25.5, 1.5 / 24),  # nothing inside a rank, but ranks start one after the other
     ("gpipe", 4, 1, 3 / 4, 3),
     ("naive", 4, 8, 3 / 4, 3),
     ("1f1b", 1, 8, 0, 0),
@@ -38,24 +62,89 @@ def test_known_values(name: str, stages: int, micro_batches: int, share: float, 
     assert ideal_share(job(name, stages, micro_batches)) == pytest.approx(ideal, abs=1e-12)
 
 
+def test_zb_h1_with_unequal_halves() -> None:
+    found = idle_of("zb-h1", False, Shape(4, 8), TIMES[1])
+    assert found is not None
+    assert found.time / (8 * TIMES[1].work + found.time) == Fraction(42, 282)
+
+
+def test_zb_v_leaves_no_rank_idle_once_it_has_begun() -> None:
+    for p in range(2, 9):
+        for m in (2 * p - 1, 2 * p, 64):
+            schedule = SCHEDULES["zb-v"].make(p, m, 2)
+            assert simulate(schedule, durations(EQUAL, 2)).idle_inside == pytest.approx(0, abs=1e-12)
+    assert simulate(SCHEDULES["1f1b"].make(4, 8, 1), durations(EQUAL)).idle_inside == 9
+
+
+def test_dualpipe_with_forward_and_backward_side_by_side() -> None:
+    step = simulate(dualpipe(8, 20), durations(EQUAL), together=3.0)
+    assert (step.makespan, step.bubble_share) == (66, pytest.approx(6 / 66, abs=1e-12))
+    step = simulate(SCHEDULES["dualpipe-v"].make(4, 10, 2), durations(EQUAL, 2), together=1.5)
+    assert (step.makespan, step.bubble_share) == (33, pytest.approx(3 / 33, abs=1e-12))
+    half = Times(Fraction(1, 2), Fraction(1, 2), Fraction(1, 2))
+    for p in (2, 4, 6, 8):
+        for m in (2 * p, 2 * p + 2, 64):
+            step = simulate(dualpipe(p, m), durations(EQUAL), together=3.0)
+            assert step.makespan - step.busy / p == pytest.approx(float(formulas.dualpipe(p, Fraction(3), EQUAL)), abs=1e-9)
+            step = simulate(SCHEDULES["dualpipe-v"].make(p, m, 2), durations(EQUAL, 2), together=1.5)
+            assert step.makespan - step.busy / p == pytest.approx(float(formulas.dualpipe_v(p, Fraction(3, 2), half)), abs=1e-9)
+
+
+def defined(name: str, most: int) -> Iterator[tuple[int, int, int]]:
+    """Ranks, micro-batches and chunks that the schedule allows."""
+    family = SCHEDULES[name]
+    for p in range(2, 9):
+        for m in sorted({1, p - 1, p, p + 1, 2 * p - 1, 2 * p, 3 * p, most // p * p, most}):
+            for v in sorted({family.fewest_chunks, min(3, family.most_chunks)}):
+                if not (family.in_rounds and m % p) and m >= max(1, family.least_a_rank * p):
+                    yield p, m, v
+
+
 @pytest.mark.parametrize("split", [False, True], ids=["whole", "split"])
-@pytest.mark.parametrize(("stages", "micro_batches"), [(1, 4), (2, 1), (3, 5), (4, 8), (4, 2), (8, 16)])
 @pytest.mark.parametrize("name", SCHEDULES)
-def test_formulas_meet_the_simulator(name: str, stages: int, micro_batches: int, split: bool) -> None:
-    for forward_ms, backward_ms in ((20.0, 40.0), (20.0, 50.0), (30.0, 30.0)):
-        spec = job(name, stages, micro_batches, split, forward_ms, backward_ms)
-        simulated = simulate(schedule_of(spec), durations_ms(spec.pace))
-        assert bubble_share(spec) == pytest.approx(simulated.bubble_share, abs=1e-12)
+def test_closed_formulas_meet_the_simulator(name: str, split: bool) -> None:
+    known = 0
+    for p, m, v in defined(name, 64):
+        schedule = SCHEDULES[name].make(p, m, v)
+        for times in TIMES if m < 64 else TIMES[:1]:
+            found = idle_of(name, split, Shape(p, m, v), times)
+            if found is not None:
+                known += 1
+                step = simulate(split_backward(schedule) if split else schedule, durations(times, v))
+                work = m * times.work
+                assert step.bubble_share == pytest.approx(float(found.time / (work + found.time)), abs=1e-12), (p, m, v, times)
+    assert known or (name, split) == ("dualpipe-v", True), "nothing was compared"
+
+
+@pytest.mark.parametrize(("name", "split"), [("zb-v", False), ("dualpipe-v", False), ("dualpipe-v", True), ("interleaved", True)])
+@pytest.mark.parametrize(("forward_ms", "backward_ms"), [(40, 40), (20, 100), (30, 35)])
+def test_without_a_formula_theory_is_the_simulators(name: str, split: bool, forward_ms: float, backward_ms: float) -> None:
+    for p in (2, 3, 6):
+        for m in (2 * p, 6 * p, 9 * p):  # more than what is simulated
+            spec = job(name, p, m, split, forward_ms, backward_ms)
+            simulated = simulate(schedule_of(spec), durations_ms(spec.pace, 2))
+            assert bubble_share(spec) == pytest.approx(simulated.bubble_share, abs=1e-12)
+
+
+def test_chunks_share_a_ranks_pace() -> None:
+    assert durations_ms(Pace(forward_ms=20.0, backward_ms=40.0), 2) == {
+        Do.FORWARD: 10, Do.BACKWARD: 20, Do.BACKWARD_INPUT: 10, Do.BACKWARD_WEIGHT: 10}
 
 
 def test_formulas_as_they_are_shown() -> None:
-    assert bubble_formula(job("1f1b", 4, 8)) == "(p−1)/(m+p−1) = 3/11"
-    assert ideal_formula(job("1f1b", 4, 8)) == "(p−1)/m = 3/8"
-    assert bubble_formula(job("naive", 4, 8)) == "(p−1)/p = 3/4"
-    assert ideal_formula(job("naive", 4, 8)) == "p−1 = 3"
-    assert bubble_formula(job("1f1b", 4, 8, split=True)) == "(p−1)(F+I)/(m(F+B)+(p−1)(F+I)) = 1/5"
-    assert ideal_formula(job("naive", 4, 8, split=True)) == "(p−1)(F+I)/(F+B) = 2"
-    assert bubble_formula(job("1f1b", 1, 8)) == ideal_formula(job("1f1b", 1, 8)) == "no pipeline, no bubble: 0"
+    shown: list[tuple[Any, str, str]] = [
+        (job("1f1b", 4, 8), "(p−1)/(m+p−1) = 3/11", "(p−1)/m = 3/8"),
+        (job("naive", 4, 8), "(p−1)/p = 3/4", "p−1 = 3"),
+        (job("1f1b", 4, 8, split=True), "(p−1)(F+I)/(m(F+B)+(p−1)(F+I)) = 1/5", "(p−1)(F+I)/(m(F+B)) = 1/4"),
+        (job("naive", 4, 8, split=True), "(p−1)(F+I)/(F+B+(p−1)(F+I)) = 2/3", "(p−1)(F+I)/(F+B) = 2"),
+        (job("interleaved", 4, 8), "(p−1)/(v·m+p−1) = 3/19", "(p−1)/(v·m) = 3/16"),
+        (job("zb-h1", 4, 8), "(p−1)(F+I−W)/(m(F+B)+(p−1)(F+I−W)) = 1/9", "(p−1)(F+I−W)/(m(F+B)) = 1/8"),
+        (job("zb-v", 4, 8), "½(p−1)F/(m(F+B)+½(p−1)F) = 1/17", "½(p−1)F/(m(F+B)) = 1/16"),
+        (job("zb-v", 4, 8, forward_ms=30), "by simulation = 11/123", "by simulation = 11/112"),
+        (job("1f1b", 1, 8), "no pipeline, no bubble: 0", "no pipeline, no bubble: 0"),
+    ]
+    for spec, share, ideal in shown:
+        assert (bubble_formula(spec), ideal_formula(spec)) == (share, ideal)
     assert bubble_formula(job("1f1b", 8, 7, split=True, forward_ms=20.123)).endswith(" = 0.4002")
 
 

@@ -41,7 +41,7 @@ def test_a_preset_fills_the_form(client):
 def test_ranks_inside_a_stage_are_told_apart(client):
     found = check(client, **{"grid.pp": "2", "grid.tp": "2", "grid.cp": "2"})
     shared = {"copy": 0, "part": 0, "slice": 1}
-    assert found["grid"][1] == [{"rank": 1, "stage": 0} | shared, {"rank": 5, "stage": 1} | shared]
+    assert found["grid"][1] == [{"rank": 1, "stages": [0]} | shared, {"rank": 5, "stages": [1]} | shared]
     assert "part 0, slice 1</th>" in found["html"] and 'title="rank 5: stage 1, part 0, slice 1"' in found["html"]
     assert found["command"] == "manage.py launch pipeline-1f1b --set grid.pp=2 --set grid.cp=2 --set grid.tp=2"
 
@@ -141,7 +141,7 @@ def test_the_check_tells_what_the_job_will_be(client):
     assert found["errors"] == []
     assert found["ranks"] == 8
     assert [[cell["rank"] for cell in row] for row in found["grid"]] == [[0, 1, 2, 3], [4, 5, 6, 7]]
-    assert found["grid"][1][2] == {"rank": 6, "stage": 2, "copy": 1, "part": 0, "slice": 0}
+    assert found["grid"][1][2] == {"rank": 6, "stages": [2], "copy": 1, "part": 0, "slice": 0}
     assert found["theory"]["bubble_share"] == pytest.approx(3 / 11)
     assert "3/11" in found["theory"]["formula"]
     assert found["step_ms"] == pytest.approx(11 * 60)
@@ -184,3 +184,23 @@ def test_a_job_larger_than_any_worker_is_a_warning(client, workers):
 def test_that_no_worker_is_there_is_a_warning(client, workers):
     workers.clear()
     assert "No worker is there" in check(client)["warnings"][0]
+
+
+def test_a_rank_of_two_stages_is_planned_with_both(client):
+    values = forms.values_of(PRESETS["pipeline-zb-v"].spec)
+    found = client.post("/launch/check/", values).json()
+    assert [cell["stages"] for cell in found["grid"][0]] == [[0, 7], [1, 6], [2, 5], [3, 4]]
+    assert found["theory"] == {"bubble_share": pytest.approx(1 / 17), "formula": "½(p−1)F/(m(F+B)+½(p−1)F) = 1/17"}
+    assert found["step_ms"] == pytest.approx(510)
+    assert "stages 0, 7" in found["html"]
+    assert "4 × 2 stages" in found["html"]
+
+
+def test_a_schedule_of_ones_own_is_typed_as_text(client):
+    values = forms.values_of(PRESETS["pipeline-own"].spec)
+    assert client.post("/launch/", values | {"schedule.csv": values["schedule.csv"].replace("\n", "\r\n")}).status_code == 302
+    assert Run.objects.get().spec == PRESETS["pipeline-own"].spec
+    wrong = values | {"schedule.csv": values["schedule.csv"].replace("2F3", "2F9")}
+    (error,) = client.post("/launch/check/", wrong).json()["errors"]
+    assert (error["field"], error["message"]) == ("schedule.csv", "rank 2, row 3, F9: there is no micro-batch 9, only 0 to 7")
+    assert "2F9" in text(client.post("/launch/", wrong))

@@ -14,7 +14,7 @@ from trainer.spec import parse
 ])
 def test_axes_and_splits_in_words(key, grid, splits):
     spec = preset(key).spec.model_dump()
-    assert (grid_words(spec["grid"]), splits_words(spec)) == (grid, splits)
+    assert (grid_words(spec), splits_words(spec)) == (grid, splits)
 
 
 def test_both_splits_at_once():
@@ -25,4 +25,4 @@ def test_both_splits_at_once():
 
 
 def test_one_rank():
-    assert grid_words({}) == "1 rank"
+    assert grid_words(parse({}).model_dump()) == "1 rank"

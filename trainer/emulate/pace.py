@@ -8,26 +8,17 @@ from __future__ import annotations
 
 import time
 
+from trainer.emulate.durations import durations_ms
 from trainer.schedules.actions import Do
 from trainer.spec import Pace
 
 
-def durations_ms(pace: Pace) -> dict[Do, float]:
-    """What each action of one micro-batch in one stage is modelled to last; the halves of a backward share it equally."""
-    return {
-        Do.FORWARD: pace.forward_ms,
-        Do.BACKWARD: pace.backward_ms,
-        Do.BACKWARD_INPUT: pace.backward_ms / 2,
-        Do.BACKWARD_WEIGHT: pace.backward_ms / 2,
-    }
-
-
 class Pacer:
-    """Stretches actions to their modelled durations; at the real pace it changes nothing."""
+    """Stretches actions to their modelled durations, of ranks that hold `chunks` stages each; the real pace changes nothing."""
 
-    def __init__(self, pace: Pace):
+    def __init__(self, pace: Pace, chunks: int = 1):
         self._paced = pace.kind == "paced"
-        self._durations_ns = {do: round(ms * 1e6) if self._paced else 0 for do, ms in durations_ms(pace).items()}
+        self._durations_ns = {do: round(ms * 1e6) if self._paced else 0 for do, ms in durations_ms(pace, chunks).items()}
         self._work_ns = dict.fromkeys(Do, 0)  # what the real work took last time
         self._work_began_ns = 0
 

@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from trainer.schedules.actions import Action, Do, Schedule
-from trainer.schedules.gpipe import gpipe
-from trainer.schedules.naive import naive
-from trainer.schedules.one_f_one_b import one_f_one_b
-from trainer.spec import JobSpec
+from trainer.schedules.actions import Schedule, homes
+from trainer.schedules.csv_text import from_csv
+from trainer.schedules.family import SCHEDULES
+from trainer.schedules.phases import put_off_weights
 
-SCHEDULES: dict[str, Callable[[int, int], Schedule]] = {"naive": naive, "gpipe": gpipe, "1f1b": one_f_one_b}
+if TYPE_CHECKING:
+    from trainer.spec import JobSpec  # which asks these schedules what fits
 
 
 def schedule_of(spec: JobSpec) -> Schedule:
     """Every pipeline rank's actions in one step of the job."""
-    schedule = SCHEDULES[spec.schedule.name](spec.grid.pp, spec.schedule.micro_batches)
-    return split_backward(schedule) if spec.schedule.split_backward else schedule
+    given = spec.schedule
+    if given.name == "csv":
+        schedule = from_csv(given.csv)
+    else:
+        schedule = SCHEDULES[given.name].make(spec.grid.pp, given.micro_batches, given.chunks)
+    return split_backward(schedule) if given.split_backward else schedule
+
+
+def stages_of(spec: JobSpec) -> list[list[int]]:
+    """The stages that each rank of the pipeline holds, which a few micro-batches tell."""
+    schedule = spec.schedule.model_copy(update={"micro_batches": min(spec.schedule.micro_batches, 2 * spec.grid.pp)})
+    home = homes(schedule_of(spec.model_copy(update={"schedule": schedule})))
+    return [sorted(stage for stage, rank in home.items() if rank == place) for place in range(spec.grid.pp)]
 
 
 def split_backward(schedule: Schedule) -> Schedule:
-    """Each backward as its two halves, the second right after the first.
-
-    The gradient that the previous stage waits for leaves half a backward earlier.
-    """
-    return [
-        [
-            part
-            for action in actions
-            for part in (
-                (Action(Do.BACKWARD_INPUT, action.stage, action.micro_batch),
-                 Action(Do.BACKWARD_WEIGHT, action.stage, action.micro_batch))
-                if action.do is Do.BACKWARD else (action,)
-            )
-        ]
-        for actions in schedule
-    ]
+    """Each whole backward as its two halves, the second right after the first."""
+    return [put_off_weights(actions, lag=0) for actions in schedule]

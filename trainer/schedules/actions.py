@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -20,12 +20,15 @@ class Action:
     do: Do
     stage: int
     micro_batch: int
+    with_next: bool = field(default=False, compare=False)  # meant to run side by side with the action that follows
 
     def __str__(self) -> str:
         return f"{self.do.value}{self.micro_batch}"
 
 
-Schedule = list[list[Action]]  # for each rank of the pipeline, its actions in order
+# For each rank of the pipeline, its actions in order. An action carries the number of its stage in the whole
+# model, and which rank holds a stage is told by where its actions are.
+Schedule = list[list[Action]]
 
 
 def forward(stage: int, micro_batch: int) -> Action:
@@ -49,3 +52,8 @@ def needs(action: Action, stages: int) -> tuple[Do, int] | None:
             return (Do.FORWARD, action.stage) if last else (Do.BACKWARD, action.stage + 1)
         case Do.BACKWARD_WEIGHT:
             return (Do.BACKWARD_INPUT, action.stage)
+
+
+def homes(schedule: Schedule) -> dict[int, int]:
+    """The rank that holds each stage, of a schedule that has one copy of every stage."""
+    return {action.stage: rank for rank, actions in enumerate(schedule) for action in actions}

@@ -8,18 +8,19 @@ The bubble is GPipe's, but a stage holds no more activations than there are stag
 
 from __future__ import annotations
 
-from trainer.schedules.actions import Action, Schedule, backward, forward
+from trainer.schedules.actions import Schedule, backward, forward
+from trainer.schedules.phases import one_in_turn
 
 
 def one_f_one_b(stages: int, micro_batches: int) -> Schedule:
-    return [_stage(stage, stages, micro_batches) for stage in range(stages)]
-
-
-def _stage(stage: int, stages: int, micro_batches: int) -> list[Action]:
-    ahead = min(micro_batches, stages - 1 - stage)
-    warm_up = [forward(stage, m) for m in range(ahead)]
-    steady = [
-        action for m in range(micro_batches - ahead) for action in (forward(stage, ahead + m), backward(stage, m))
+    return [
+        one_in_turn([forward(stage, m) for m in range(micro_batches)],
+                    [backward(stage, m) for m in range(micro_batches)],
+                    ahead=stages - 1 - stage)
+        for stage in range(stages)
     ]
-    cool_down = [backward(stage, m) for m in range(micro_batches - ahead, micro_batches)]
-    return warm_up + steady + cool_down
+
+
+def held(rank: int, stages: int, micro_batches: int) -> int:
+    """The most micro-batches whose activations a rank holds at once (Narayanan et al., 2021)."""
+    return min(micro_batches, stages - rank)

@@ -37,23 +37,34 @@ class Simulation:
         """Idle share of the whole: of all ranks, from the first start to the last end."""
         return 1 - self.busy / (len(self.peak_held) * self.makespan)
 
+    @property
+    def idle_inside(self) -> float:
+        """The longest that any rank idles between its own first start and its own last end."""
+        idle = []
+        for rank in range(len(self.peak_held)):
+            own = [item for item in self.timed if item.rank == rank]
+            idle.append(max(item.end for item in own) - own[0].start - sum(item.end - item.start for item in own))
+        return max(idle)
+
 
 class Stuck(ValueError):
     """Every rank waits for another."""
 
 
 def simulate(
-    schedule: Schedule, durations: Mapping[Do, float], hand_off: float = 0.0, side_by_side: bool = False
+    schedule: Schedule, durations: Mapping[Do, float], hand_off: float = 0.0, side_by_side: bool = False,
+    together: float | None = None,
 ) -> Simulation:
     """Run `schedule` by the clock.
 
     `hand_off` passes between the end of an action and the earliest start of one that needs it on
     another rank. With `side_by_side` a rank's forwards and backwards are two queues that do not
-    wait for each other, as on a device that has room for both.
+    wait for each other, as on a device that has room for both. `together` is what an action that is
+    meant to run with the next one takes together with it (DualPipe's F&B); without it they take turns.
     """
     queues = [(rank, queue) for rank, actions in enumerate(schedule) for queue in _queues(actions, side_by_side)]
     stages = 1 + max(action.stage for actions in schedule for action in actions)
-    home = {action.stage: rank for rank, actions in enumerate(schedule) for action in actions}
+    home = {(action.stage, action.micro_batch): rank for rank, actions in enumerate(schedule) for action in actions}
     position, free = [0] * len(queues), [0.0] * len(queues)
     ended: dict[tuple[Do, int, int], float] = {}
     timed: list[Timed] = []
@@ -62,17 +73,22 @@ def simulate(
         moved = False
         for number, (rank, queue) in enumerate(queues):
             while position[number] < len(queue):
-                action = queue[position[number]]
-                ready = _ready(action, rank, stages, home, ended, hand_off)
-                if ready is None:
+                first = queue[position[number]]
+                pair = together is not None and first.with_next
+                group = queue[position[number]: position[number] + (2 if pair else 1)]
+                ready = [_ready(action, rank, stages, home, ended, hand_off) for action in group]
+                if None in ready:
                     break
-                start = max(free[number], ready)
-                free[number] = end = start + durations[action.do]
-                ended[action.do, action.stage, action.micro_batch] = end
-                if action.do is Do.BACKWARD_INPUT:
-                    ended[Do.BACKWARD, action.stage, action.micro_batch] = end
-                timed.append(Timed(rank, action, start, end))
-                position[number] += 1
+                start = max(free[number], *(moment for moment in ready if moment is not None))
+                lasts = together / 2 if together is not None and pair else durations[first.do]
+                for action in group:
+                    timed.append(Timed(rank, action, start, start := start + lasts))
+                free[number] = start
+                for action in group:
+                    ended[action.do, action.stage, action.micro_batch] = start
+                    if action.do is Do.BACKWARD_INPUT:
+                        ended[Do.BACKWARD, action.stage, action.micro_batch] = start
+                position[number] += len(group)
                 moved = True
     waiting = [f"rank {rank}, row {position[n]}, {queue[position[n]]} of stage {queue[position[n]].stage}"
                for n, (rank, queue) in enumerate(queues) if position[n] < len(queue)]
@@ -89,7 +105,8 @@ def _queues(actions: list[Action], side_by_side: bool) -> list[list[Action]]:
 
 
 def _ready(
-    action: Action, rank: int, stages: int, home: dict[int, int], ended: dict[tuple[Do, int, int], float], hand_off: float
+    action: Action, rank: int, stages: int, home: dict[tuple[int, int], int], ended: dict[tuple[Do, int, int], float],
+    hand_off: float,
 ) -> float | None:
     """When what `action` needs is there; None as long as it is not done."""
     need = needs(action, stages)
@@ -99,7 +116,7 @@ def _ready(
     end = ended.get((do, stage, action.micro_batch))
     if end is None:
         return None
-    return end if home[stage] == rank else end + hand_off
+    return end if home[stage, action.micro_batch] == rank else end + hand_off
 
 
 def _peak_held(timed: list[Timed], rank: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from trainer.schedules.actions import Action, Do, Schedule
 from trainer.schedules.simulate import Stuck, simulate
 
@@ -10,25 +12,45 @@ class ScheduleError(ValueError):
     """The schedule cannot be run; says at which rank, row and action."""
 
 
-def validate(schedule: Schedule, stages: int, micro_batches: int) -> None:
-    """ScheduleError unless the schedule does all `micro_batches` in all `stages`."""
+def validate(
+    schedule: Schedule, stages: int, micro_batches: int, held: Sequence[int] | None = None, copies: int = 1
+) -> None:
+    """ScheduleError unless the schedule does all `micro_batches` in all `stages`.
+
+    `held[rank]` is the most activations that a rank may hold at once, each of one micro-batch in one stage.
+    `copies` of each stage may live on different ranks (two in DualPipe), each with micro-batches of its own.
+    """
     seen: dict[Action, str] = {}
-    home: dict[int, int] = {}
+    homes: dict[int, list[int]] = {}
     for rank, actions in enumerate(schedule):
+        holding = 0
         for row, action in enumerate(actions):
             place = f"rank {rank}, row {row}, {action}"
             _check_place(action, place, stages, micro_batches)
             if action in seen:
                 raise ScheduleError(f"{place}: stage {action.stage} does it already at {seen[action]}")
-            if home.setdefault(action.stage, rank) != rank:
-                raise ScheduleError(f"{place}: stage {action.stage} lives on rank {home[action.stage]}")
+            _check_home(action, place, rank, homes, copies)
             _check_before(action, place, seen)
             seen[action] = place
+            holding += _HOLDS.get(action.do, 0)
+            if held is not None and holding > held[rank]:
+                raise ScheduleError(f"{place}: the rank holds {holding} activations, and {held[rank]} at most would do")
     _check_whole(seen, stages, micro_batches)
     try:
         simulate(schedule, dict.fromkeys(Do, 1.0))
     except Stuck as stuck:
         raise ScheduleError(str(stuck)) from None
+
+
+_HOLDS = {Do.FORWARD: 1, Do.BACKWARD: -1, Do.BACKWARD_WEIGHT: -1}
+
+
+def _check_home(action: Action, place: str, rank: int, homes: dict[int, list[int]], copies: int) -> None:
+    found = homes.setdefault(action.stage, [])
+    if rank not in found:
+        if len(found) == copies:
+            raise ScheduleError(f"{place}: stage {action.stage} lives on rank {' and '.join(map(str, found))}")
+        found.append(rank)
 
 
 def _check_place(action: Action, place: str, stages: int, micro_batches: int) -> None:

@@ -1,22 +1,20 @@
-"""Pipeline parallelism: one rank holds one stage of the layers and works off its list of actions.
+"""Pipeline parallelism: one rank holds one or more stages of the layers and works off its list of actions.
 
-The order of the list is all that tells naive, GPipe and 1F1B apart: see `trainer.schedules`.
+The order of the list, and where its stages lie, is all that tells one schedule from another: see `trainer.schedules`.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from itertools import islice
 
 import torch
 from torch import Tensor
 
 from trainer.emulate.pace import Pacer
-from trainer.models.linear import Linear, WeightGradients
 from trainer.schedules.actions import Action, Do
-from trainer.splits.data import Replica
+from trainer.splits.chunk import Chunk
 from trainer.splits.messages import Letter, Messages
 from trainer.trace.columns import Row
 from trainer.trace.frame import NONE
@@ -32,100 +30,75 @@ KIND_OF = {
 }
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where a stage is in its pipeline."""
+class PipelineRank:
+    """Runs a rank's `actions` of a step on its `chunks`, by stage. `homes` are all stages' places in the pipeline."""
 
-    stage: int
-    stages: int
-
-    @property
-    def is_first(self) -> bool:
-        return self.stage == 0
-
-    @property
-    def is_last(self) -> bool:
-        return self.stage == self.stages - 1
-
-
-class PipelineStage:
-    """Runs one stage's `actions` of a step. `put_off` is given when backwards are split."""
-
-    def __init__(
-        self, actions: list[Action], place: Place, replica: Replica, loss: Callable[[Tensor, Tensor], Tensor],
-        messages: Messages, pacer: Pacer, add: Callable[[Row], None], put_off: WeightGradients | None = None,
-    ):
-        self._actions, self._place, self._replica, self._loss = actions, place, replica, loss
-        self._messages, self._pacer, self._add, self._put_off = messages, pacer, add, put_off
-        self._micro_batches = 1 + max(action.micro_batch for action in actions)
-        self._letters = [letter for action in actions if (letter := self._awaited(action)) is not None]
+    def __init__(self, actions: list[Action], chunks: Mapping[int, Chunk], homes: Mapping[int, int], place: int,
+                 messages: Messages, pacer: Pacer, add: Callable[[Row], None]):
+        self._actions, self._chunks, self._homes, self._place = actions, chunks, homes, place
+        self._messages, self._pacer, self._add = messages, pacer, add
+        self._letters = [letter for action in actions if (letter := self._awaited(action)) and not self._is_here(letter)]
         self._receives = iter(self._letters)
-        completes = Do.BACKWARD_WEIGHT if put_off is not None else Do.BACKWARD
-        self._last_backward = [action for action in actions if action.do is completes][-1]
         self._step = 0
-        self._free_ns = 0  # since when nothing runs in this stage
-        self._held: dict[int, tuple[Tensor, Tensor]] = {}  # of each micro-batch in flight: the stage's input and output
-        self._weights: dict[int, list[tuple[Linear, Tensor, Tensor]]] = {}
+        self._free_ns = 0  # since when nothing runs on this rank
+        self._here: dict[Letter, Tensor] = {}  # handed from one stage on this rank to the next
         self._losses: list[Tensor] = []
 
     def step(self, step: int, inputs: Tensor | None, targets: Tensor | None) -> Tensor | None:
         """Gradients of one step, accumulated over its micro-batches and averaged over the copies.
 
         The first stage needs `inputs` and the last one `targets`, the first axis of each counting micro-batches.
-        The last stage returns the mean loss of this copy's samples.
+        The rank of the last stage returns the mean loss of this copy's samples.
         """
         self._step, self._losses = step, []
         self._free_ns = time.monotonic_ns()
         self._receives = iter(self._letters)
         self._post(RECEIVES_AHEAD)
         for action in self._actions:
-            letter = self._awaited(action)
-            content, sent_ns = (None, 0) if letter is None else self._messages.take(letter, step)
-            self._run(action, self._pacer.begin(self._free_ns, sent_ns), content, inputs, targets)
+            content, sent_ns = self._content(action)
+            start_ns = self._pacer.begin(self._free_ns, sent_ns)
+            if sent_ns:
+                self._post(1)  # in the place of the one just taken
+            chunk = self._chunks[action.stage]
+            if chunk.averages(action):
+                self._pacer.rest_before(action.do, start_ns)
+            match action.do:
+                case Do.FORWARD:
+                    self._forward(action, start_ns, content, inputs, targets)
+                case Do.BACKWARD | Do.BACKWARD_INPUT:
+                    gradient, computed_ns = chunk.backward(action, content)
+                    self._finish(action, start_ns, computed_ns)
+                    if not chunk.is_first:
+                        assert gradient is not None
+                        self._hand_on(Letter("B", action.stage - 1, action.micro_batch), gradient)
+                case Do.BACKWARD_WEIGHT:
+                    self._finish(action, start_ns, chunk.backward_weights(action))
         self._messages.settle()
         return torch.stack(self._losses).sum() if self._losses else None
 
-    def _run(
-        self, action: Action, start_ns: int, content: Tensor | None, inputs: Tensor | None, targets: Tensor | None
-    ) -> None:
-        m = action.micro_batch
-        if self._awaited(action) is not None:
-            self._post(1)  # in the place of the one just taken
-        if self._averages(action):
-            self._pacer.rest_before(action.do, start_ns)
-        match action.do:
-            case Do.FORWARD:
-                if content is None:
-                    assert inputs is not None
-                    content = inputs[m]
-                else:
-                    content.requires_grad_()
-                output = self._forward(m, content, targets)
-                self._finish(action, start_ns, time.monotonic_ns())
-                if not self._place.is_last:
-                    self._messages.send(Letter("F", action.stage + 1, m), action.stage + 1, output.detach(), self._step)
-            case Do.BACKWARD | Do.BACKWARD_INPUT:
-                stage_input, output = self._held.pop(m)
-                computed_ns = self._replica.backward(output, content, last=action == self._last_backward)
-                if self._put_off is not None:
-                    self._weights[m] = self._put_off.take()
-                self._finish(action, start_ns, computed_ns)
-                if not self._place.is_first:
-                    assert stage_input.grad is not None
-                    self._messages.send(Letter("B", action.stage - 1, m), action.stage - 1, stage_input.grad, self._step)
-            case Do.BACKWARD_WEIGHT:
-                computed_ns = self._replica.backward_weights(self._weights.pop(m), last=action == self._last_backward)
-                self._finish(action, start_ns, computed_ns)
+    def _content(self, action: Action) -> tuple[Tensor | None, int]:
+        """What `action` needs of another stage, waiting for it if need be, and when another rank sent it, ns, or 0."""
+        letter = self._awaited(action)
+        if letter is None:
+            return None, 0
+        if self._is_here(letter):
+            return self._here.pop(letter), 0
+        return self._messages.take(letter, self._step)
 
-    def _forward(self, m: int, content: Tensor, targets: Tensor | None) -> Tensor:
-        output = self._replica.forward(content)
-        if self._place.is_last:
-            assert targets is not None
-            # Micro-batches are equally large, so the mean over all of them is the mean of their means.
-            output = self._loss(output, targets[m]) / self._micro_batches
-            self._losses.append(output.detach().double())
-        self._held[m] = content, output
-        return output
+    def _forward(self, action: Action, start_ns: int, content: Tensor | None, inputs: Tensor | None,
+                 targets: Tensor | None) -> None:
+        m, chunk = action.micro_batch, self._chunks[action.stage]
+        if content is None:
+            assert inputs is not None
+            content = inputs[m]
+        else:
+            content.requires_grad_()
+        output = chunk.forward(m, content, targets[m] if chunk.is_last and targets is not None else None)
+        if chunk.is_last:
+            self._losses.append(output.double())
+        self._finish(action, start_ns, time.monotonic_ns())
+        if not chunk.is_last:
+            self._hand_on(Letter("F", action.stage + 1, m), output)
 
     def _finish(self, action: Action, start_ns: int, computed_ns: int) -> None:
         """Record an action that has been computed, after pacing it.
@@ -137,24 +110,35 @@ class PipelineStage:
         end_ns = self._pacer.finish(action.do, start_ns, computed_ns)
         where = (self._step, action.micro_batch, action.stage)
         self._add((KIND_OF[action.do], start_ns, end_ns, *where, NONE, NONE, NONE, str(action), ""))
-        if end_ns < returned_ns and self._averages(action):
-            self._add((Kind.WAIT, end_ns, returned_ns, *where, NONE, NONE, NONE, "gradients", self._replica.axis))
+        chunk = self._chunks[action.stage]
+        if end_ns < returned_ns and chunk.averages(action):
+            self._add((Kind.WAIT, end_ns, returned_ns, *where, NONE, NONE, NONE, "gradients", chunk.replica.axis))
             end_ns = returned_ns
         self._free_ns = end_ns
 
-    def _averages(self, action: Action) -> bool:
-        """Whether gradients are averaged with other copies at the end of `action`."""
-        return bool(self._replica.axis) and action == self._last_backward
+    def _hand_on(self, letter: Letter, content: Tensor) -> None:
+        if self._is_here(letter):
+            self._here[letter] = content
+        else:
+            self._messages.send(letter, self._homes[letter.stage], content, self._step)
 
     def _awaited(self, action: Action) -> Letter | None:
-        """The letter that has to arrive before `action` can start."""
-        if action.do is Do.FORWARD and not self._place.is_first:
+        """What has to come from another stage before `action` can start."""
+        chunk = self._chunks[action.stage]
+        if action.do is Do.FORWARD and not chunk.is_first:
             return Letter("F", action.stage, action.micro_batch)
-        if action.do in (Do.BACKWARD, Do.BACKWARD_INPUT) and not self._place.is_last:
+        if action.do in (Do.BACKWARD, Do.BACKWARD_INPUT) and not chunk.is_last:
             return Letter("B", action.stage, action.micro_batch)
         return None
+
+    def _is_here(self, letter: Letter) -> bool:
+        """Whether both the stage that it is from and the one that it is for lie on this rank."""
+        return self._source(letter) == self._homes[letter.stage] == self._place
+
+    def _source(self, letter: Letter) -> int:
+        return self._homes[letter.stage + (-1 if letter.content == "F" else 1)]
 
     def _post(self, count: int) -> None:
         """Post the next `count` receives of the step, in the order in which they will be taken."""
         for letter in islice(self._receives, count):
-            self._messages.post(letter, letter.stage + (-1 if letter.content == "F" else 1))
+            self._messages.post(letter, self._source(letter))

@@ -46,7 +46,7 @@ function complain(field, message) {
   const error = field.querySelector("[data-error]");
   error.textContent = message;
   error.hidden = !message;
-  const input = field.querySelector("input, select");
+  const input = field.querySelector("input, select, textarea");
   if (message) input.setAttribute("aria-invalid", "true");
   else input.removeAttribute("aria-invalid");
 }

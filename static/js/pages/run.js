@@ -28,7 +28,8 @@ const { spec } = run;
 
 const scheduler = new Scheduler();
 const parts = Object.fromEntries(["frame", "scroller", "stage", "base", "overlay", "map", "legend"].map((name) => [name, part(name)]));
-const timeline = new Timeline(parts, { ranks: run.ranks, grid: run.grid, gridSizes: spec.grid, colours: new Colours(), scheduler });
+const { ranks, grid, stages } = run;
+const timeline = new Timeline(parts, { ranks, grid, gridSizes: spec.grid, stages, colours: new Colours(), scheduler });
 const interaction = new Interaction(timeline, part("announcer"));
 const stateView = new StateView(root, part);
 const now = new Now(root);

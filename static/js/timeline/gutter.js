@@ -8,10 +8,11 @@ export const NARROW_GUTTER_PX = 64;
 
 const AXIS_WORD = { dp: "copy", pp: "stage", cp: "part", tp: "slice", ep: "expert" };
 
-/** "stage 0 · copy 1": the axes of the grid that have more than one rank. */
-export function addressWords(address, sizes) {
-  const words = ["pp", "dp", "cp", "tp", "ep"].filter((axis) => (sizes[axis] ?? 1) > 1).map((axis) => `${AXIS_WORD[axis]} ${address[axis]}`);
-  return words.join(" · ");
+/** "stages 0, 7 · copy 1": the axes of the grid that have more than one rank; `stages` are those of each place in the pipeline. */
+export function addressWords(address, sizes, stages = []) {
+  const words = { ...address, pp: stages[address.pp]?.join(", ") ?? address.pp };
+  const axes = ["pp", "dp", "cp", "tp", "ep"].filter((axis) => (sizes[axis] ?? 1) > 1);
+  return axes.map((axis) => `${AXIS_WORD[axis]}${String(words[axis]).includes(",") ? "s" : ""} ${words[axis]}`).join(" · ");
 }
 
 /** The share of the visible part of the run, per rank, in which the compute lane was at work. */

@@ -30,11 +30,11 @@ const MOST_FOLLOWED_NS = 30e9;
 
 export class Timeline extends EventTarget {
   /** `parts`: elements scroller, stage, base, overlay, map, legend. */
-  constructor(parts, { ranks, grid = [], gridSizes = {}, colours, scheduler }) {
+  constructor(parts, { ranks, grid = [], gridSizes = {}, stages = [], colours, scheduler }) {
     super();
     Object.assign(this, { parts, colours, scheduler });
     this.trace = new Trace(ranks, grid);
-    this.addresses = grid.map((address) => addressWords(address, gridSizes));
+    this.addresses = grid.map((address) => addressWords(address, gridSizes, stages));
     this.layout = new Layout(ranks);
     this.view = new View();
     this.painter = new Painter(parts.base);
