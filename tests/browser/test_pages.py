@@ -67,6 +67,20 @@ def test_the_form_says_while_one_types_what_would_not_work_and_draws_what_would(
     expect(page.locator("#command")).to_have_text("manage.py launch pipeline-1f1b --set grid.dp=4 --set grid.pp=2")
 
 
+def test_a_schedule_of_ones_own_is_typed_in_and_its_faults_are_said_beside_it(launch_page):
+    page = launch_page
+    own = page.get_by_label("Your schedule")
+    expect(own).to_be_hidden()
+    page.get_by_label("Order of work").select_option("csv")
+    expect(page.locator('[data-field="schedule.csv"] [data-error]')).to_contain_text("it has 0 rows")
+    page.get_by_label("Pipeline stages").fill("1")
+    page.get_by_label("Micro-batches").fill("1")
+    own.fill("0F0,0B1")
+    expect(page.locator('[data-field="schedule.csv"] [data-error]')).to_contain_text("rank 0, row 1, B1")
+    own.fill("0F0,0B0")
+    expect(page.locator("#verdict")).to_have_text("This can run")
+
+
 def test_fields_of_the_other_model_are_out_of_the_way(launch_page):
     page = launch_page
     expect(page.get_by_label("Heads")).to_be_visible()

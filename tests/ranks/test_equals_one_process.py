@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tests.ranks.launch import Ran, run
 from tests.ranks.unsplit import assert_equals_one_process
 from trainer.schedules import schedule_of
 from trainer.schedules.actions import homes
+from trainer.schedules.family import SCHEDULES
 from trainer.spec import Gpt, GridSpec, JobSpec, OptimizerSpec, Pace, Perceptron, ScheduleSpec, parse
 from trainer.trace.kinds import MODEL_WORK, Kind
 
@@ -32,12 +34,20 @@ def job(model: Gpt | Perceptron, grid: GridSpec, schedule: str, micro_batches: i
     })
 
 
+HOLDS = {Kind.FORWARD: 1, Kind.BACKWARD: -1, Kind.BACKWARD_WEIGHT: -1}  # activations of one micro-batch in one stage
+
+
 def assert_did_what_the_schedule_says(ran: Ran) -> None:
     """Every action is a span, in the schedule's order, and what goes between two ranks, but nothing else, is sent."""
     schedule, micro_batches = schedule_of(ran.spec), ran.spec.schedule.micro_batches
     for rank, actions in enumerate(schedule):
         spans = sorted((s for s in ran.of(*MODEL_WORK) if (s.rank, s.step) == (rank, 2)), key=lambda span: span.start_ns)
         assert [(span.name, span.stage) for span in spans] == [(str(action), action.stage) for action in actions]
+        held = list(accumulate(HOLDS.get(span.kind, 0) for span in spans))
+        assert held[-1] == 0, "what was held for a backward is gone after it"
+        if ran.spec.schedule.name in SCHEDULES:
+            chunks = ran.spec.schedule.chunks
+            assert max(held) <= SCHEDULES[ran.spec.schedule.name].held(rank, len(schedule), micro_batches, chunks)
     home = homes(schedule)
     hops = sum(home[stage] != home[stage + 1] for stage in range(len(home) - 1))
     for kind in (Kind.SEND, Kind.RECEIVE):

@@ -10,6 +10,7 @@ import pytest
 from trainer.complaints import SpecError
 from trainer.presets import PRESETS, preset
 from trainer.schedules import schedule_of
+from trainer.schedules.theory import bubble_share
 from trainer.schedules.validate import validate
 from trainer.spec import JobSpec, parse
 
@@ -128,6 +129,13 @@ def test_every_preset_can_be_run(key: str) -> None:
     spec = preset(key).spec
     assert preset(key).title and preset(key).shows
     validate(schedule_of(parse(spec.to_json())), spec.grid.pp * spec.schedule.chunks, spec.schedule.micro_batches)
+
+
+@pytest.mark.parametrize("key", PRESETS)
+def test_a_preset_is_over_before_one_looks_away(key: str) -> None:
+    spec = PRESETS[key].spec
+    work_ms = spec.schedule.micro_batches * (spec.pace.forward_ms + spec.pace.backward_ms)
+    assert spec.steps * work_ms / (1 - bubble_share(spec)) < 35_000, "and a few seconds to start"
 
 
 def test_an_unknown_preset_names_those_there_are() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from dashboard.runs import forms
 from dashboard.runs.models import Run
+from dashboard.runs.sketch import sketch
 from trainer.presets import PRESETS
 from trainer.spec import JobSpec
 
@@ -204,3 +205,11 @@ def test_a_schedule_of_ones_own_is_typed_as_text(client):
     (error,) = client.post("/launch/check/", wrong).json()["errors"]
     assert (error["field"], error["message"]) == ("schedule.csv", "rank 2, row 3, F9: there is no micro-batch 9, only 0 to 7")
     assert "2F9" in text(client.post("/launch/", wrong))
+
+
+def test_a_drawing_of_ranks_with_two_stages_fills_the_simulated_step():
+    drawn = sketch(PRESETS["pipeline-zb-v"].spec)
+    assert len(drawn.bars) == 4 * 2 * 8 * 3
+    assert [letter for _, letter, _ in drawn.legend] == ["F", "I", "W"]
+    assert max(bar.x + bar.width for bar in drawn.bars) == pytest.approx(drawn.width - 1, abs=1)
+    assert sketch(PRESETS["pipeline-own"].spec).bars

@@ -24,26 +24,23 @@ def zb_v(ranks: int, micro_batches: int) -> Schedule:
 def _rank(rank: int, ranks: int, micro_batches: int) -> list[Action]:
     """The phases are those of at least 2·ranks − 1 micro-batches; what is beyond those that there are is left out."""
     down, up = rank, 2 * ranks - 1 - rank
-    steady = max(2 * ranks - 1, micro_batches) - (ranks - rank) - rank
-    phases: list[tuple[int, list[tuple[Do, int]]]] = [
-        (2 * (ranks - rank) - 1, [(F, down)]),
+    behind = ranks - rank  # this rank and those behind it
+    all_of_them = max(2 * ranks - 1, micro_batches)
+    started = 2 * behind - 1 + rank  # before the steady phase, on the way down
+    return _in_turn([
+        (2 * behind - 1, [(F, down)]),
         (rank, [(F, up), (F, down)]),
-        (ranks - rank, [(F, up), (I, up), (W, up)]),
-    ]
-    lead = 2 * (ranks - rank) - 1 + rank  # forwards of the way down that are done by now
-    full = max(2 * ranks - 1, micro_batches) - lead
-    phases += [
-        (full, [(F, down), (I, down), (W, down), (F, up), (I, up), (W, up)]),
-        (steady - full, [(I, down), (W, down), (F, up), (I, up), (W, up)]),
+        (behind, [(F, up), (I, up), (W, up)]),
+        (all_of_them - started, [(F, down), (I, down), (W, down), (F, up), (I, up), (W, up)]),
+        (started - ranks, [(I, down), (W, down), (F, up), (I, up), (W, up)]),
         (rank, [(I, down), (I, up)]),
-        (ranks - rank, [(I, down), (W, down)]),
+        (behind, [(I, down), (W, down)]),
         (rank, [(W, up)]),
         (rank, [(W, down)]),
-    ]
-    return count_up(phases, micro_batches)
+    ], micro_batches)
 
 
-def count_up(phases: list[tuple[int, list[tuple[Do, int]]]], micro_batches: int) -> list[Action]:
+def _in_turn(phases: list[tuple[int, list[tuple[Do, int]]]], micro_batches: int) -> list[Action]:
     """Each phase so many times; every (do, stage) takes the micro-batches in their order, and ends after the last."""
     taken: dict[tuple[Do, int], int] = {}
     actions = []
