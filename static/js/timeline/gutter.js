@@ -8,10 +8,11 @@ export const NARROW_GUTTER_PX = 64;
 
 const AXIS_WORD = { dp: "copy", pp: "stage", cp: "part", tp: "slice", ep: "expert" };
 
-/** "stage 0 · copy 1": the axes of the grid that have more than one rank. */
+/** "stage 0 · copy 1": the axes of the grid that have more than one rank; "pp0 dp1 tp1" when words for all have no room. */
 export function addressWords(address, sizes) {
-  const words = ["pp", "dp", "cp", "tp", "ep"].filter((axis) => (sizes[axis] ?? 1) > 1).map((axis) => `${AXIS_WORD[axis]} ${address[axis]}`);
-  return words.join(" · ");
+  const axes = ["pp", "dp", "cp", "tp", "ep"].filter((axis) => (sizes[axis] ?? 1) > 1);
+  if (axes.length > 2) return axes.map((axis) => `${axis}${address[axis]}`).join(" ");
+  return axes.map((axis) => `${AXIS_WORD[axis]} ${address[axis]}`).join(" · ");
 }
 
 /** The share of the visible part of the run, per rank, in which the compute lane was at work. */
