@@ -8,10 +8,14 @@ export const NARROW_GUTTER_PX = 64;
 
 const AXIS_WORD = { dp: "copy", pp: "stage", cp: "part", tp: "slice", ep: "expert" };
 
-/** "stages 0, 7 · copy 1": the axes of the grid that have more than one rank; `stages` are those of each place in the pipeline. */
+/**
+ * "stages 0, 7 · copy 1": the axes of the grid that have more than one rank, and "pp0 dp1 tp1" where words for all have
+ * no room. `stages` are those of each place in the pipeline.
+ */
 export function addressWords(address, sizes, stages = []) {
-  const words = { ...address, pp: stages[address.pp]?.join(", ") ?? address.pp };
   const axes = ["pp", "dp", "cp", "tp", "ep"].filter((axis) => (sizes[axis] ?? 1) > 1);
+  if (axes.length > 2) return axes.map((axis) => `${axis}${address[axis]}`).join(" ");
+  const words = { ...address, pp: stages[address.pp]?.join(", ") ?? address.pp };
   return axes.map((axis) => `${AXIS_WORD[axis]}${String(words[axis]).includes(",") ? "s" : ""} ${words[axis]}`).join(" · ");
 }
 
