@@ -41,10 +41,12 @@ class Training:
         schedule = schedule_of(spec)
         self._actions, self._homes = schedule[self._address.pp], homes(schedule)
         self._stages = sorted(stage for stage, place in self._homes.items() if place == self._address.pp)
-        self.modules = nn.ModuleDict({str(stage): self._build(stage) for stage in self._stages})
         self._split = StageSplit(spec, self._address)
-        self._split.split(self.modules)
+        self.modules = nn.ModuleDict()
         for stage in self._stages:
+            module = self._build(stage)
+            self._split.split(module)
+            self.modules[str(stage)] = module
             self._warm_up(stage)
 
     def connect(self, groups: dict[str, dist.ProcessGroup], letters: dict[str, dist.ProcessGroup],

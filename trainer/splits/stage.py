@@ -20,29 +20,25 @@ from trainer.trace.columns import Row
 
 
 class StageSplit:
-    """One rank's part of a stage. Made before the ranks meet; `connect` ties it to its peers."""
+    """One rank's part of its stages. Made before the ranks meet; `connect` ties it to its peers."""
 
     def __init__(self, spec: JobSpec, address: Address):
         self._spec = spec
         self._tensor, self._context = Peers(spec.grid.tp, address.tp), Peers(spec.grid.cp, address.cp)
         self._ring = Ring(self._context, "cp")
+        self._parts = nn.ModuleList()  # what this rank has of each of its stages
         context = spec.model.context if isinstance(spec.model, Gpt) else 1
         self._places = places(spec.splits.context.order, context, spec.grid.cp)
 
-    def split(self, stages: nn.ModuleDict) -> None:
-        """Keep this rank's part of each of the whole stages that it holds."""
-        self._stages = stages
-        for module in stages.values():
-            assert isinstance(module, nn.Sequential)
-            self._split_one(module)
-
-    def _split_one(self, module: nn.Sequential) -> None:
+    def split(self, module: nn.Sequential) -> None:
+        """Keep this rank's part of a whole stage."""
         if self._context.size > 1:
             ring = self._spec.splits.context.attention == "ring"
             attention = RingAttention(self._ring, self._places) if ring else HeadExchange(self._context)
             split_sequence(module, self._places[self._context.place], attention)
         if self._tensor.size > 1:
             split_tensors(module, Region(self._tensor, self._spec.splits.tensor.sequence_parallel))
+        self._parts.append(module)
 
     def connect(self, groups: dict[str, dist.ProcessGroup], add: Callable[[Row], None]) -> None:
         """`groups` by axis."""
@@ -70,12 +66,11 @@ class StageSplit:
     def complete_gradients(self) -> None:
         """After the last backward: sequence parallel ranks have seen only their stretch in what they all hold."""
         if self._tensor.size > 1 and self._spec.splits.tensor.sequence_parallel:
-            sum_gradients(list(uncut(self._stages).values()), self._tensor)
+            sum_gradients(list(uncut(self._parts).values()), self._tensor)
 
     def prove_equal(self) -> bool:
         """Whether there was something held by several ranks; UnequalCopies if they are not equal."""
         if self._tensor.group is None:
             return False
-        shared = uncut(self._stages)
-        prove_equal(shared, self._tensor.group)
+        prove_equal(uncut(self._parts), self._tensor.group)
         return True
