@@ -268,5 +268,5 @@ def test_the_command_line_does_the_same(owned):
     assert result["spans"] == sum(rank["spans"] for rank in digest_in_store(owned.home, result["run"], ranks=4))
     assert result["loss_last"] < result["loss_first"]
     assert 0 < result["wall_seconds"] < time.monotonic() - began
-    if result["realtime"]:
-        assert result["bubble_share"] == pytest.approx(3 / 11, abs=0.02)
+    assert result["bubble_share_theory"] == pytest.approx(3 / 11)
+    assert 3 / 11 - 0.005 < result["bubble_share"] < 1, "a busy machine only adds to a bubble; tests/ranks hold it to its theory"

@@ -56,6 +56,7 @@ class Ran:
     codes: list[int]
     logs: list[str]
     steps_begun: list[int]
+    stolen: float  # the share of this machine's time that the host of a virtual machine gave to others meanwhile
     spans: list[Span] = field(default_factory=list)
     counters: dict[str, dict[int, float]] = field(default_factory=dict)
     marks: list[tuple[int, str, str]] = field(default_factory=list)
@@ -113,12 +114,20 @@ def _answer(asker: Connection, function: Callable[..., Any], given: tuple[Any, .
 
 def run(spec: JobSpec, folder: Path, meanwhile: Meanwhile | None = None, main: Callable[..., int] = trainer.rank.main) -> Ran:
     """Run the job to its end. `meanwhile`, a function of a module, gets its control and its ranks' process ids."""
+    stolen_before, time_before = _machine_time()
     codes, steps = apart(_lead, spec, folder, meanwhile, main)
+    stolen_after, time_after = _machine_time()
     logs = [log_file(folder, rank).read_text() for rank in range(spec.ranks)]
-    ran = Ran(spec, codes, logs, steps)
+    ran = Ran(spec, codes, logs, steps, stolen=(stolen_after - stolen_before) / max(1, time_after - time_before))
     for rank in range(spec.ranks):
         _read(ran, folder / "frames" / f"rank-{rank}.frames")
     return ran
+
+
+def _machine_time() -> tuple[int, int]:
+    """Time stolen from this machine, and all time, in ticks; proc(5)."""
+    ticks = [int(word) for word in Path("/proc/stat").read_text().partition("\n")[0].split()[1:9]]
+    return ticks[7], sum(ticks)
 
 
 def _lead(spec: JobSpec, folder: Path, meanwhile: Meanwhile | None, main: Callable[..., int]) -> tuple[list[int], list[int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,14 @@ from trainer.trace.kinds import MODEL_WORK, Kind
 
 pytestmark = pytest.mark.ranks
 
-STEPS = {"naive": 3, "gpipe": 7, "1f1b": 7, "zb-h1": 7}
+STEPS = {"naive": 3, "gpipe": 9, "1f1b": 9, "zb-h1": 9}
 # ZB-H1's order has no slack once it is steady: whatever delays one action delays all that follow, on all ranks.
 TOLERANCE = {"naive": 0.02, "gpipe": 0.02, "1f1b": 0.02, "zb-h1": 0.04}
+# Of ranks that hold two stages. Actions are half as long, so a late wake-up weighs twice; in the last one's order all ranks
+# are each other's next in turn.
+TWO_STAGES = {"interleaved": 0.04, "breadth-first": 0.04, "zb-v": 0.04, "dualpipe-v": 0.04, "interleaved-zb": 0.06}
+MOST_STOLEN = 0.02  # of the machine's time; a virtual machine whose host takes more wakes up late whatever its class
+TRIES = 3
 CLOCKS_NS = 200_000  # how far two ranks' clocks may be apart; measured on one machine they are within 50 µs
 
 
@@ -27,27 +33,41 @@ def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         schedule=ScheduleSpec.model_validate({"name": request.param, "micro_batches": 8}),
         pace=Pace(kind="paced", forward_ms=20.0, backward_ms=40.0),
     )
-    return run(spec, tmp_path_factory.mktemp(request.param)).check()
+    return run_undisturbed(spec, tmp_path_factory.mktemp(request.param))
 
 
-@pytest.mark.parametrize("name", ["interleaved", "breadth-first", "interleaved-zb", "zb-v", "dualpipe-v"])
+@pytest.mark.parametrize("name", TWO_STAGES)
 def test_the_bubble_of_ranks_with_two_stages(name: str, tmp_path: Path) -> None:
     spec = JobSpec(
         model=Gpt(layers=8), grid=GridSpec(pp=4), batch=32, steps=5,
         schedule=ScheduleSpec.model_validate({"name": name, "micro_batches": 8, "chunks": 2}),
         pace=Pace(kind="paced", forward_ms=20.0, backward_ms=40.0),
     )
-    ran = run(spec, tmp_path).check()
+    ran = run_undisturbed(spec, tmp_path)
     ran.assert_lanes_are_in_order()
     assert min(span.end_ns - span.start_ns for span in ran.of(Kind.FORWARD)) >= 10e6, "half of a rank's forward"
+    assert_bubble(ran, TWO_STAGES[name])
+
+
+def run_undisturbed(spec: JobSpec, folder: Path) -> Ran:
+    """Run it, and again if the machine's host took much of its time meanwhile."""
+    for attempt in range(TRIES):
+        ran = run(spec, folder / str(attempt)).check()
+        if ran.stolen <= MOST_STOLEN:
+            break
+    return ran
+
+
+def assert_bubble(ran: Ran, tolerance: float) -> None:
     if ran.realtime != {"granted"}:
         pytest.skip(f"without the real-time class wake-ups are late: {ran.realtime}")
-    assert quietest_bubble(ran) == pytest.approx(bubble_share(spec), abs=0.04)
+    if ran.stolen > MOST_STOLEN:
+        pytest.skip(f"the host took {ran.stolen:.1%} of this machine's time, so wake-ups are late")
+    assert usual_bubble(ran) == pytest.approx(bubble_share(ran.spec), abs=tolerance)
 
 
-def quietest_bubble(ran: Ran) -> float:
-    """Of the step in which whatever else runs on the machine was least in the way: it only ever adds to a bubble."""
-    return min(measured_bubble(ran, step) for step in range(ran.spec.steps))
+def usual_bubble(ran: Ran) -> float:
+    return statistics.median(measured_bubble(ran, step) for step in range(ran.spec.steps))
 
 
 def measured_bubble(ran: Ran, step: int) -> float:
@@ -57,9 +77,7 @@ def measured_bubble(ran: Ran, step: int) -> float:
 
 
 def test_the_bubble_is_the_formulas(ran: Ran) -> None:
-    if ran.realtime != {"granted"}:
-        pytest.skip(f"without the real-time class wake-ups are late: {ran.realtime}")
-    assert quietest_bubble(ran) == pytest.approx(bubble_share(ran.spec), abs=TOLERANCE[ran.spec.schedule.name])
+    assert_bubble(ran, TOLERANCE[ran.spec.schedule.name])
 
 
 def test_every_action_is_a_span_in_the_schedules_order(ran: Ran) -> None:
