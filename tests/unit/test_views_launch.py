@@ -28,7 +28,7 @@ def test_the_gallery_shows_every_preset_with_a_drawing(client):
     for preset in PRESETS.values():
         assert preset.title in shown
         assert preset.shows in shown
-        assert f'href="?preset={preset.key}"' in shown
+        assert f'href="?preset={preset.key}#job"' in shown
     assert shown.count('<svg class="sketch"') == len(PRESETS) + 1
 
 
