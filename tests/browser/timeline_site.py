@@ -133,7 +133,8 @@ def _act(action: tuple[str, int], rank: int, ranks: int, step: int, now: list[fl
     now[rank] += length
     target = rank + 1 if what == "F" else rank - 1
     if 0 <= target < ranks:
-        sent = {"kind": Kind.SEND, "start": now[rank], "end": now[rank] + 0.8e6, "peer": target, "bytes": SENT_BYTES, **common}
+        sent = {"kind": Kind.SEND, "start": now[rank], "end": now[rank] + 0.8e6, "peer": target, "bytes": SENT_BYTES, **common,
+                "stage": target}  # a letter names the stage that it is for
         spans[rank].append(sent)
         arrived[(what, m, target)] = now[rank] + 1e6
 

@@ -44,6 +44,7 @@ export function partner(trace, span) {
   let bestNs = Infinity;
   for (const other of spansFrom(trace.lane(span.peer, LANE.POINT_TO_POINT), span.startNs - REACH_NS, span.endNs + REACH_NS)) {
     if (other.kind !== wanted || other.peer !== span.rank || other.step !== span.step || other.microBatch !== span.microBatch) continue;
+    if (other.stage !== span.stage) continue; // both name the stage that the letter is for
     if (span.sequence >= 0 && other.sequence >= 0 && span.sequence !== other.sequence) continue;
     const apartNs = Math.abs(other.endNs - span.endNs);
     if (apartNs < bestNs) [best, bestNs] = [other, apartNs];
