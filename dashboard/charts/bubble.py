@@ -10,6 +10,8 @@ from dashboard.charts.chart import Chart, StepRow, layout, line, series
 from trainer.schedules.theory import bubble_formula, bubble_share
 from trainer.spec import JobSpec
 
+LONGEST_LABEL = 34  # letters that fit beside the axis
+
 
 def chart(spec: JobSpec, rows: list[StepRow]) -> Chart:
     """Share of the whole: of all ranks' time from the step's first to its last action, what they were idle."""
@@ -52,7 +54,8 @@ def _theory(steps: int, theory: float, expected: str) -> dict[str, Any]:
 
 def _formula(theory: float, expected: str) -> dict[str, Any]:
     """At the dashed line's right end: below it, since what is measured lies above; above it where it lies on the axis."""
+    words = expected if len(expected) <= LONGEST_LABEL else f"{theory:.1%}"  # the formula stands above the timeline as well
     return {
-        "text": f"theory: {expected}", "x": 1, "xref": "paper", "xanchor": "right",
+        "text": f"theory: {words}", "x": 1, "xref": "paper", "xanchor": "right",
         "y": theory, "yanchor": "top" if theory else "bottom", "showarrow": False, "font": {"size": 11},
     }
