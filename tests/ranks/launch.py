@@ -24,6 +24,7 @@ from trainer.trace.kinds import LANE_OF, Kind, Lane
 from trainer.trace.sinks import read_frames
 
 DEADLINE_SECONDS = 90
+MOST_STOLEN = 0.02  # of the machine's time; a virtual machine whose host takes more wakes up late whatever its class
 
 
 @dataclass(frozen=True)
@@ -114,9 +115,9 @@ def _answer(asker: Connection, function: Callable[..., Any], given: tuple[Any, .
 
 def run(spec: JobSpec, folder: Path, meanwhile: Meanwhile | None = None, main: Callable[..., int] = trainer.rank.main) -> Ran:
     """Run the job to its end. `meanwhile`, a function of a module, gets its control and its ranks' process ids."""
-    stolen_before, time_before = _machine_time()
+    stolen_before, time_before = machine_time()
     codes, steps = apart(_lead, spec, folder, meanwhile, main)
-    stolen_after, time_after = _machine_time()
+    stolen_after, time_after = machine_time()
     logs = [log_file(folder, rank).read_text() for rank in range(spec.ranks)]
     ran = Ran(spec, codes, logs, steps, stolen=(stolen_after - stolen_before) / max(1, time_after - time_before))
     for rank in range(spec.ranks):
@@ -124,7 +125,7 @@ def run(spec: JobSpec, folder: Path, meanwhile: Meanwhile | None = None, main: C
     return ran
 
 
-def _machine_time() -> tuple[int, int]:
+def machine_time() -> tuple[int, int]:
     """Time stolen from this machine, and all time, in ticks; proc(5)."""
     ticks = [int(word) for word in Path("/proc/stat").read_text().partition("\n")[0].split()[1:9]]
     return ticks[7], sum(ticks)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ranks.launch import Ran, run
+from tests.ranks.launch import MOST_STOLEN, Ran, run
 from trainer.schedules import schedule_of
 from trainer.schedules.theory import bubble_share
 from trainer.spec import Gpt, GridSpec, JobSpec, Pace, ScheduleSpec
@@ -18,10 +18,9 @@ pytestmark = pytest.mark.ranks
 STEPS = {"naive": 3, "gpipe": 9, "1f1b": 9, "zb-h1": 9}
 # ZB-H1's order has no slack once it is steady: whatever delays one action delays all that follow, on all ranks.
 TOLERANCE = {"naive": 0.02, "gpipe": 0.02, "1f1b": 0.02, "zb-h1": 0.04}
-# Of ranks that hold two stages. Actions are half as long, so a late wake-up weighs twice; in the last one's order all ranks
-# are each other's next in turn.
+# Of ranks that hold two stages: actions are half as long, so a late wake-up weighs twice. The interleaved zero bubble has been
+# .0402 off (.099 against .059) on a machine that nobody disturbed, beyond the .04 that is wanted; why is not known.
 TWO_STAGES = {"interleaved": 0.04, "breadth-first": 0.04, "zb-v": 0.04, "dualpipe-v": 0.04, "interleaved-zb": 0.06}
-MOST_STOLEN = 0.02  # of the machine's time; a virtual machine whose host takes more wakes up late whatever its class
 TRIES = 3
 CLOCKS_NS = 200_000  # how far two ranks' clocks may be apart; measured on one machine they are within 50 µs
 
