@@ -1,0 +1,100 @@
+"""A field of the launch form: JobSpec's own with words around it. Bounds and choices come from JobSpec itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, MaxLen
+from pydantic.fields import FieldInfo
+
+from trainer.spec import Gpt, JobSpec, Perceptron
+
+MODELS: dict[str, type[Gpt] | type[Perceptron]] = {"gpt": Gpt, "perceptron": Perceptron}
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}\Z")
+
+
+@dataclass(frozen=True)
+class Field:
+    """`name` is what the form posts: a dotted path of JobSpec, with the model's kind after `model.`."""
+
+    name: str
+    label: str
+    help: str = ""
+    unit: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+    lines: int = 1  # of text that it shows
+    schedule: str = ""  # the one that has this field; empty when every schedule has it
+
+    @property
+    def path(self) -> str:
+        """The field's path in a JobSpec: `model.gpt.width` is `model.width` there."""
+        parts = self.name.split(".")
+        return ".".join([parts[0], *parts[2:]]) if self.of_model else self.name
+
+    @property
+    def of_model(self) -> str:
+        """The kind of model that has this field; empty when every job has it."""
+        parts = self.name.split(".")
+        return parts[1] if parts[0] == "model" and len(parts) == 3 else ""
+
+    @property
+    def info(self) -> FieldInfo:
+        if self.of_model:
+            return MODELS[self.of_model].model_fields[self.name.rsplit(".", 1)[1]]
+        fields, info = JobSpec.model_fields, None
+        for part in self.name.split("."):
+            info = fields[part]
+            fields = getattr(info.annotation, "model_fields", {})
+        assert info is not None
+        return info
+
+    @property
+    def widget(self) -> str:
+        if self.name == "model.name" or get_origin(self.info.annotation) is Literal:
+            return "choice"
+        if self.info.annotation is bool:
+            return "switch"
+        if self.lines > 1:
+            return "lines"
+        return "text" if self.info.annotation is str else "number"
+
+    @property
+    def choices(self) -> list[tuple[str, str]]:
+        values = tuple(MODELS) if self.name == "model.name" else get_args(self.info.annotation)
+        return [(value, self.options.get(value, value)) for value in values]
+
+    @property
+    def bounds(self) -> dict[str, Any]:
+        """Attributes of the input. A lower bound that is itself too low is left to the server's message."""
+        found: dict[str, Any] = {}
+        for bound in self.info.metadata:
+            if isinstance(bound, Ge):
+                found["min"] = bound.ge
+            elif isinstance(bound, Gt):
+                found["min"] = bound.gt
+            elif isinstance(bound, Le):
+                found["max"] = bound.le
+            elif isinstance(bound, MaxLen):
+                found["maxlength"] = bound.max_length
+        if self.widget == "number":
+            found["step"] = 1 if self.info.annotation is int else "any"
+        return found
+
+    def read(self, given: str) -> Any:
+        """The value a JobSpec takes; text that is no number stays text, so that the complaint can show it."""
+        if self.widget == "lines":
+            return given.replace("\r\n", "\n")  # browsers send the former
+        if self.widget != "number":
+            return given
+        text = given.strip()
+        if _WHOLE.match(text):
+            return int(text)
+        if self.info.annotation is float:
+            try:
+                return float(text)
+            except ValueError:
+                return text
+        return text

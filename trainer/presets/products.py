@@ -1,0 +1,22 @@
+"""Products of splits."""
+
+from __future__ import annotations
+
+from trainer.presets.kit import WATCHABLE, Preset, inside_a_stage
+from trainer.spec import Gpt, GridSpec, JobSpec, ScheduleSpec
+
+PRESETS = (
+    Preset("pipeline-x-data", "Pipeline × data",
+           "Two stages times two copies: activations travel along a pipeline, gradients are averaged between copies.",
+           JobSpec(name="Pipeline × data", model=Gpt(layers=4), grid=GridSpec(pp=2, dp=2),
+                   schedule=ScheduleSpec(name="1f1b", micro_batches=8), pace=WATCHABLE, batch=64, steps=30)),
+    Preset("tensor-x-pipeline", "Tensor × pipeline",
+           "Two stages of two ranks each: within a stage AllReduces follow one another all through an action, "
+           "between stages one message an action is enough. "
+           "So tensor slices want the fastest links, and stages can do with slower ones.",
+           inside_a_stage("Tensor × pipeline", GridSpec(pp=2, tp=2))),
+    Preset("three-axes", "Data × pipeline × tensor",
+           "Eight ranks, two on each axis, and three rhythms: AllReduces in every layer, messages in every micro-batch, "
+           "averaged gradients once a step. Pick a rank and see which neighbour it waits for in each.",
+           inside_a_stage("Data × pipeline × tensor", GridSpec(dp=2, pp=2, tp=2))),
+)
