@@ -29,6 +29,8 @@ GET = {
     "shared-run": (OK,) * 5,
     "shared-run-log": (OK,) * 5,
     "shared-chart": (OK,) * 5,
+    "run-panel": (OK, OK, UNKNOWN, LOGIN, LOGIN),
+    "shared-panel": (OK,) * 5,
     "healthz": (503,) * 5,  # there is no Redis in unit tests
     "openapi-json": (OK, OK, OK, LOGIN, LOGIN),
     "openapi-view": (OK, OK, OK, LOGIN, LOGIN),
@@ -56,7 +58,8 @@ NAMESPACES = dict.fromkeys(("openapi-json", "openapi-view", "api-root", "presets
 
 def address(name, people):
     values = {
-        "run_id": people.run.pk, "token": people.token, "link_id": people.link.pk, "rank": 0, "name": "loss",
+        "run_id": people.run.pk, "token": people.token, "link_id": people.link.pk, "rank": 0,
+        "name": "pipeline" if name.endswith("panel") else "loss",
     }
     pattern = patterns()[name]
     wanted = {key: values[key] for key in pattern.pattern.converters} if name != "welcome" else {"token": "x" * 64}

@@ -12,8 +12,8 @@ import { chart } from "../views/chart.js";
 import { Details } from "../views/details.js";
 import { bindDialogs } from "../views/dialogs.js";
 import { bindTimelineKeys } from "../views/keys.js";
-import { Logs } from "../views/logs.js";
 import { Now, median, stepNs } from "../views/now.js";
+import { Panels } from "../views/panels.js";
 import { StateView, emptyWords } from "../views/state.js";
 import { Surface } from "../views/surface.js";
 import { Totals } from "../views/totals.js";
@@ -33,7 +33,8 @@ const timeline = new Timeline(parts, { ranks, grid, gridSizes: spec.grid, stages
 const interaction = new Interaction(timeline, part("announcer"));
 const stateView = new StateView(root, part);
 const now = new Now(root);
-const logs = new Logs({ text: part("log"), rank: part("log-rank"), again: part("log-again") }, root.dataset.readBase);
+const { readBase, launchForm } = root.dataset;
+const panels = new Panels(part("panels"), { run: () => run, timeline, readBase, launchForm });
 const charts = [...root.querySelectorAll("[data-chart]")].map(chart);
 new Details({ details: part("details"), why: part("why"), hint: part("hint") }, timeline);
 new Totals({ totals: part("totals"), title: part("totals-title") }, timeline);
@@ -116,8 +117,8 @@ function onState(state) {
   const wasEnded = run.has_ended;
   run = state;
   if (run.has_ended && !wasEnded) {
-    logs.read();
-    if (Number.isInteger(run.failure?.rank)) logs.showRank(run.failure.rank);
+    const { rank } = run.failure ?? {};
+    if (Number.isInteger(rank)) panels.open("log").then((log) => log.showRank(rank));
   }
   showFigures();
 }
@@ -136,6 +137,7 @@ function addRows(rows) {
   now.addRows(rows);
   for (const row of rows) timeline.trace.steps.addFigures(row);
   refreshCharts();
+  panels.changed();
   timeline.draw();
 }
 
@@ -145,6 +147,7 @@ function end() {
   timeline.end();
   showFollowing();
   refreshCharts();
+  panels.changed();
 }
 
 showFigures();
