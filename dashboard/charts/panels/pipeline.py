@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -103,6 +104,11 @@ def _weighed(spec: JobSpec, schedule: ScheduleSpec) -> dict[str, Any] | None:
         "step_ms": step.makespan,
         # A micro-batch of half the samples holds half as much, and so does a stage of half the layers.
         "held": max(step.peak_held) * share / schedule.chunks,
-        "sets": {"schedule.name": schedule.name, "schedule.micro_batches": schedule.micro_batches,
-                 "schedule.chunks": schedule.chunks},
+        "sets": _differences(spec.schedule, schedule),
     }
+
+
+def _differences(old: ScheduleSpec, new: ScheduleSpec) -> dict[str, Any]:
+    """What the launch form's address has to set."""
+    before = old.model_dump()
+    return {f"schedule.{field}": json.dumps(value) for field, value in new.model_dump().items() if value != before[field]}
