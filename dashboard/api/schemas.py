@@ -131,6 +131,16 @@ class NewLink(LinkOut):
     url: str
 
 
+class ExportOut(Schema):
+    format: str
+    title: str
+    for_what: str
+    state: str = Field(description="none, waiting, making, ready or failed")
+    share: float = Field(description="of the run's spans that are written")
+    bytes: int | None
+    reason: str
+
+
 class ComparisonOut(Schema):
     runs: list[dict[str, str]]
     differences: list[dict[str, Any]] = Field(description="`path` of a JobSpec's field, `values` in the runs' order")

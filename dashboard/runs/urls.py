@@ -2,7 +2,7 @@
 
 from django.urls import path, register_converter
 
-from dashboard.runs.views import acting, bulk, comparing, launching, listing, logs, run, sharing
+from dashboard.runs.views import acting, bulk, comparing, exporting, launching, listing, logs, run, sharing
 
 
 class RunId:
@@ -30,6 +30,9 @@ urlpatterns = [
     path("runs/<run:run_id>/", run.run, name="run"),
     path("runs/<run:run_id>/change/", acting.change, name="run-change"),
     path("runs/<run:run_id>/again/", acting.again, name="run-again"),
+    path("runs/<run:run_id>/exports/", exporting.exports, name="run-exports"),
+    path("runs/<run:run_id>/exports/<slug:key>/", exporting.export, name="run-export"),
+    path("runs/<run:run_id>/exports/<slug:key>/file/", exporting.export_file, name="run-export-file"),
     path("runs/<run:run_id>/stop/", acting.stop, name="run-stop"),
     path("runs/<run:run_id>/share/", sharing.share, name="run-share"),
     path("runs/<run:run_id>/share/<int:link_id>/take-back/", sharing.take_back, name="run-take-back"),

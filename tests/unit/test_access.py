@@ -34,6 +34,9 @@ GET = {
     "run-stop": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
     "run-change": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
     "run-again": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
+    "run-exports": (OK, OK, UNKNOWN, LOGIN, LOGIN),
+    "run-export": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
+    "run-export-file": (UNKNOWN, UNKNOWN, UNKNOWN, LOGIN, LOGIN),  # none was made
     "run-share": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
     "run-take-back": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
     "run-log": (OK, OK, UNKNOWN, LOGIN, LOGIN),
@@ -54,6 +57,9 @@ GET = {
     "log": (OK, OK, UNKNOWN, REFUSED, REFUSED),
     "links": (OK, OK, UNKNOWN, REFUSED, REFUSED),
     "compare": (OK, OK, UNKNOWN, REFUSED, REFUSED),
+    "exports": (OK, OK, UNKNOWN, REFUSED, REFUSED),
+    "make": (FORBIDDEN_METHOD,) * 5,
+    "export_file": (UNKNOWN, UNKNOWN, UNKNOWN, REFUSED, REFUSED),
     "stop": (FORBIDDEN_METHOD,) * 5,
     "again": (FORBIDDEN_METHOD,) * 5,
     "restore": (FORBIDDEN_METHOD,) * 5,
@@ -76,6 +82,8 @@ POST = {
     "runs-forget-view": (UNKNOWN, FOUND, UNKNOWN, LOGIN, LOGIN),  # the member's
     "run-change": (FOUND, FOUND, UNKNOWN, LOGIN, LOGIN),
     "run-again": (FOUND, FOUND, UNKNOWN, LOGIN, LOGIN),
+    "run-export": (FOUND, FOUND, UNKNOWN, LOGIN, LOGIN),
+    "make": (OK, OK, UNKNOWN, REFUSED, REFUSED),
     "again": (201, 201, UNKNOWN, REFUSED, REFUSED),
     "restore": (UNKNOWN, UNKNOWN, UNKNOWN, REFUSED, REFUSED),  # it was not deleted
     "run-share": (FOUND, FOUND, UNKNOWN, LOGIN, LOGIN),
@@ -85,14 +93,14 @@ POST = {
     "shared-run-log": (FORBIDDEN_METHOD,) * 5,
 }
 API = ("openapi-json", "openapi-view", "api-root", "presets", "list_runs", "show", "stop", "me", "workers", "steps", "log",
-       "links", "compare", "again", "restore", "take_back", "change", "delete", "share")
+       "links", "compare", "again", "restore", "take_back", "change", "delete", "share", "exports", "make", "export_file")
 NAMESPACES = dict.fromkeys(API, "api:")
 BODIES = {"runs-bulk": {"do": "archive"}, "again": {"schedule": "gpipe"}}
 
 
 def address(name, people):
     values = {
-        "run_id": people.run.pk, "token": people.token, "link_id": people.link.pk, "rank": 0, "name": "loss",
+        "run_id": people.run.pk, "token": people.token, "link_id": people.link.pk, "rank": 0, "name": "loss", "key": "steps-csv",
         "token_id": tokens.make(people.user("member"), "ci", ["read"])[0].pk,
         "view_id": SavedView.objects.create(user=people.user("member"), name=secrets.token_hex(4), address="q=state:failed").pk,
     }
