@@ -64,7 +64,7 @@ class Stack:
     def python(self, code: str) -> Any:
         """What the expression `code` is in a process of this stack's Django; models, services and settings are there."""
         prelude = ("import json; from django.conf import settings; from django.contrib.auth import get_user_model; "
-                   "from dashboard.runs import services, fleet; from dashboard.runs.models import *; "
+                   "from dashboard.runs import curation, door, fleet, services; from dashboard.runs.models import *; "
                    "from trainer.presets import PRESETS; from trainer.spec import *; User = get_user_model().objects; ")
         printed = self.manage("shell", "--no-imports", "-c", f"{prelude}print(json.dumps({code}))").stdout
         return json.loads(printed.splitlines()[-1])
