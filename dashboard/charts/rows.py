@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 READ_ENTRIES = 256
 KEPT_RUNS = 16
-CHARTED = ("loss", "bubble_share")
+CHARTED = ("loss", "bubble_share", "period_ns", "samples_per_second", "complete")  # the last three to compare runs
 
 
 def step_rows(run: Run) -> list[StepRow]:

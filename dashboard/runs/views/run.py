@@ -15,6 +15,8 @@ from django.views.decorators.http import require_safe
 from dashboard.charts.panels import panels_of
 from dashboard.runs import state
 from dashboard.runs.access import Access, access
+from dashboard.runs.exports.formats import FORMATS
+from dashboard.runs.variants import variants
 from dashboard.runs.views.sharing import forget_new_link, new_share_url
 from trainer.trace.figures import DEFINITIONS
 
@@ -27,6 +29,8 @@ def run(request: HttpRequest, run_id: str) -> HttpResponse:
     context = _context(seen, request, reverse("run", args=[run_id]), f"/ws/runs/{run_id}/") | {
         "share_links": list(seen.run.share_links.filter(taken_back_at=None)),
         "new_share_url": url,
+        "variants": variants(seen.run.spec),
+        "formats": FORMATS,
     }
     response = render(request, "runs/run.html", context)
     if url:
@@ -50,6 +54,8 @@ def _context(seen: Access, request: HttpRequest, read_base: str, socket_path: st
     return {
         "access": seen,
         "run": state.for_page(seen.run),
+        "about": seen.run,  # what people say of it
+        "tags": [tag.name for tag in seen.run.tags.all()],
         "read_base": read_base,
         "socket_path": socket_path,
         "share_links": [],

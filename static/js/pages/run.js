@@ -12,6 +12,7 @@ import { chart } from "../views/chart.js";
 import { Details } from "../views/details.js";
 import { bindDialogs } from "../views/dialogs.js";
 import { bindTimelineKeys } from "../views/keys.js";
+import { bindMenus } from "../views/menus.js";
 import { Now, median, stepNs } from "../views/now.js";
 import { Panels } from "../views/panels.js";
 import { StateView, emptyWords } from "../views/state.js";
@@ -39,6 +40,7 @@ const charts = [...root.querySelectorAll("[data-chart]")].map(chart);
 new Details({ details: part("details"), why: part("why"), hint: part("hint") }, timeline);
 new Totals({ totals: part("totals"), title: part("totals-title") }, timeline);
 bindDialogs();
+bindMenus();
 bindTimelineKeys(timeline, interaction, document.getElementById("keys-dialog"));
 
 let link = null;
