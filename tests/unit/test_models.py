@@ -13,7 +13,7 @@ from trainer.data.text import MOST_BYTES
 from trainer.models import model_of
 from trainer.models.linear import Linear, put_off_weights
 from trainer.spec import Gpt, GridSpec, JobSpec, Perceptron
-from trainer.splits.data import Replica
+from trainer.splits.data import Alone
 
 SMALL_GPT = Gpt(layers=4, width=16, heads=2, context=12)
 MODELS = [pytest.param(Perceptron(hidden_layers=3), id="perceptron"), pytest.param(SMALL_GPT, id="gpt")]
@@ -84,11 +84,11 @@ def test_weight_gradients_that_were_put_off_are_the_same(model_spec: Perceptron 
     at_once, later = model.stage(0, model.layers), model.stage(0, model.layers)
     put_off = put_off_weights(later)
     model.loss(at_once(inputs), targets).backward()
-    replica = Replica(later)
-    replica.backward(model.loss(replica.forward(inputs), targets), None, last=True)
+    replica = Alone(later)
+    replica.backward(model.loss(replica.forward(inputs), targets), None, average=True)
     linears = [part for part in later.modules() if isinstance(part, Linear)]
     assert all(linear.weight.grad is None for linear in linears), "the first half leaves them out"
-    replica.backward_weights(put_off.take(), last=True)
+    replica.backward_weights(put_off.take(), average=True)
     for one, other in zip(at_once.parameters(), later.parameters(), strict=True):
         assert one.grad is not None and other.grad is not None
         torch.testing.assert_close(one.grad, other.grad, rtol=1e-12, atol=1e-15)
