@@ -56,7 +56,7 @@ class Training:
         self._writer = writer
         self._split.connect(groups, writer.add)
         axis = averaging_axes(self.spec.grid)
-        self.copies = copies_of(self.spec.splits.data, self.modules, groups.get(axis), axis, writer.add)
+        self.copies = copies_of(self.spec.splits.data, self.modules, groups.get(axis), axis, clock, writer.add)
         loss = self._split.loss(self._model)
         chunks = {stage: self._chunk(stage, self.copies.replicas[str(stage)], loss) for stage in self._stages}
         self._rank = PipelineRank(self._actions, chunks, self._homes, self._address.pp,
@@ -76,8 +76,7 @@ class Training:
         averaged = None
         if loss is not None and self.copies.group is not None:
             averaged = dist.all_reduce(loss, group=self.copies.group, async_op=True)
-        self.copies.complete_gradients(step)
-        self._split.complete_gradients(self.copies.owned)
+        self._complete_gradients(step)
         if self._optimizer is not None:
             self._optimizer.step()
         self.copies.spread(step)
@@ -88,6 +87,11 @@ class Training:
         self._writer.add((Kind.STEP, loaded_ns, ended_ns, step, NONE, NONE, NONE, NONE, NONE, f"step {step}", ""))
         if loss is not None and (self._address.dp, self._address.cp, self._address.tp) == (0, 0, 0):
             self._count(step, loss.item() / (self.spec.grid.dp * self.spec.grid.cp), ended_ns)
+
+    def _complete_gradients(self, step: int) -> None:
+        """After the last backward; then what `copies` own has the gradients of the whole batch."""
+        self.copies.complete_gradients(step)
+        self._split.complete_gradients(self.copies.owned)
 
     def prove_equal(self) -> bool:
         """Whether there were copies to compare; UnequalCopies if they are not equal."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.utils.data import DistributedSampler
 
 from trainer.data import data_of
 from trainer.data.order import endless_order, share
@@ -105,6 +106,15 @@ def test_shares_of_all_copies_make_up_the_batch(model_spec: Perceptron | Gpt) ->
     assert np.array_equal(data_of(spec).step(7), samples), "every rank finds the same"
     assert not np.array_equal(data_of(spec).step(8), samples)
     assert not np.array_equal(data_of(spec.model_copy(update={"seed": 1})).step(7), samples)
+
+
+@pytest.mark.parametrize("copies", [1, 2, 4])
+def test_shares_are_those_of_torchs_distributed_sampler(copies: int) -> None:
+    samples = data_of(JobSpec(grid=GridSpec(dp=copies), batch=24)).step(3)
+    for copy in range(copies):
+        sampler = DistributedSampler(samples.tolist(), num_replicas=copies, rank=copy, shuffle=False)  # type: ignore[arg-type]
+        dealt = samples[list(sampler)]
+        assert np.array_equal(share(samples, copies, copy, micro_batches=2).reshape(-1), dealt)
 
 
 def test_an_order_takes_every_sample_once_a_round() -> None:

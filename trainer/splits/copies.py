@@ -67,4 +67,4 @@ def alone(modules: nn.ModuleDict) -> Copies:
 
 def local(tensor: Tensor) -> Tensor:
     """This rank's piece of a tensor that may be spread over ranks."""
-    return tensor.detach().to_local() if isinstance(tensor, DTensor) else tensor.detach()
+    return (tensor.to_local() if isinstance(tensor, DTensor) else tensor).detach()

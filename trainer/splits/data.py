@@ -70,8 +70,7 @@ class Averaged:
 
     def __init__(self, module: nn.Module, group: dist.ProcessGroup, axis: str, bucket_mb: float):
         self.module, self.axis = module, axis
-        # It is typed as whole MiB and takes any number of them.
-        self._ddp = DistributedDataParallel(module, process_group=group, bucket_cap_mb=bucket_mb)  # type: ignore[arg-type]
+        self._ddp = DistributedDataParallel(module, process_group=group, bucket_cap_mb=bucket_mb)
 
     def forward(self, inputs: Tensor) -> Tensor:
         with self._ddp.no_sync():  # which backward will be the last is not known yet; `backward` says it to DDP

@@ -10,12 +10,13 @@ from torch import nn
 from trainer.spec import DataSplit
 from trainer.splits.copies import Copies, alone, averaged
 from trainer.splits.exchange import Everyone, Exchange, ParameterServer
+from trainer.splits.run_clock import RunClock
 from trainer.splits.sharded import Sharded
 from trainer.trace.columns import Row
 
 
 def copies_of(split: DataSplit, modules: nn.ModuleDict, group: dist.ProcessGroup | None, axis: str,
-              add: Callable[[Row], None]) -> Copies:
+              clock: RunClock, add: Callable[[Row], None]) -> Copies:
     """This rank's copy of its stages, `modules`, among those of `group`, which `axis` names; without a group the only one."""
     if group is None:
         return alone(modules)
@@ -25,6 +26,6 @@ def copies_of(split: DataSplit, modules: nn.ModuleDict, group: dist.ProcessGroup
         case "zero-1" | "zero-2" | "zero-3":
             return Sharded(modules, group, axis, split.mode)
         case "parameter-server":
-            return ParameterServer(modules, Exchange(group, axis, add), group)
+            return ParameterServer(modules, Exchange(group, axis, clock, add), group)
         case "everyone":
-            return Everyone(modules, Exchange(group, axis, add), group)
+            return Everyone(modules, Exchange(group, axis, clock, add), group)

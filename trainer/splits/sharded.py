@@ -21,7 +21,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 
 from trainer.splits.copies import Copies, local
@@ -34,7 +34,8 @@ class ShardedReplica:
     """A stage under FSDP2. Its layers are what is gathered and reduce-scattered at once."""
 
     def __init__(self, module: nn.Sequential, mesh: DeviceMesh, axis: str, mode: Mode):
-        self.module, self.axis = module, axis
+        self.module: nn.Module = module
+        self.axis = axis
         self.every = mode != "zero-1"
         drop = mode == "zero-3"
         self.layers = [fully_shard(layer, mesh=mesh, reshard_after_forward=drop) for layer in module if _learns(layer)]
@@ -69,16 +70,17 @@ class Sharded(Copies):
     def __init__(self, modules: nn.ModuleDict, group: dist.ProcessGroup, axis: str, mode: Mode):
         device = next(modules.parameters()).device.type
         mesh = DeviceMesh.from_group(group, device, mesh_dim_names=("copies",))
-        self._layers_of = {
+        stages = {
             stage: ShardedReplica(cast(nn.Sequential, module), mesh, axis, mode) for stage, module in modules.items()
         }
-        super().__init__(modules, self._layers_of, group)
+        super().__init__(modules, stages, group)
+        self._layers = [layer for stage in stages.values() for layer in stage.layers]
         self._keeps_whole = mode != "zero-3"
         self._pieces = self.owned
         self.owned = {name: nn.Parameter(local(piece)) for name, piece in self._pieces.items()}
 
     def complete_gradients(self, step: int) -> None:
-        for layer in self._layers():
+        for layer in self._layers:
             layer.reshard()  # what was whole is out of date once the optimizer has changed the pieces
         for name, piece in self._pieces.items():
             if piece.grad is not None:
@@ -88,7 +90,7 @@ class Sharded(Copies):
         for parameter in self.owned.values():
             parameter.grad = None
         if self._keeps_whole:
-            for layer in self._layers():
+            for layer in self._layers:
                 layer.unshard()
 
     def total(self, mine: Tensor) -> Tensor:
@@ -97,10 +99,7 @@ class Sharded(Copies):
         return total
 
     def whole(self) -> dict[str, Tensor]:
-        return {name: cast(DTensor, piece).detach().full_tensor() for name, piece in self._pieces.items()}
-
-    def _layers(self) -> list[FSDPModule]:
-        return [layer for replica in self._layers_of.values() for layer in replica.layers]
+        return {name: cast(DTensor, piece).full_tensor().detach() for name, piece in self._pieces.items()}
 
 
 def _learns(layer: nn.Module) -> bool:
