@@ -26,12 +26,14 @@ class Replica(Protocol):
     """One copy's stage, and what its backwards exchange with the other copies.
 
     `axis` names their group in spans; empty if backwards exchange nothing. `every` tells whether each backward
-    averages its gradients, or only the last one of a step.
+    averages its gradients, or only the last one of a step; `beside`, whether that goes on beside the backward, which
+    may then have to wait for it.
     """
 
     module: nn.Module
     axis: str
     every: bool
+    beside: bool
 
     def forward(self, inputs: Tensor) -> Tensor: ...
 
@@ -45,7 +47,7 @@ class Replica(Protocol):
 class Alone:
     """A stage whose backwards exchange nothing."""
 
-    axis, every = "", False
+    axis, every, beside = "", False, False
 
     def __init__(self, module: nn.Module):
         self.module = module
@@ -66,7 +68,7 @@ class Alone:
 class Averaged:
     """A stage under DDP."""
 
-    every = False
+    every, beside = False, True
 
     def __init__(self, module: nn.Module, group: dist.ProcessGroup, axis: str, bucket_mb: float):
         self.module, self.axis = module, axis

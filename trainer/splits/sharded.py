@@ -15,6 +15,7 @@ the last ones smaller or empty where that does not come out even, and one layer'
 from __future__ import annotations
 
 import time
+import warnings
 from typing import Literal, cast
 
 import torch
@@ -33,6 +34,8 @@ Mode = Literal["zero-1", "zero-2", "zero-3"]
 class ShardedReplica:
     """A stage under FSDP2. Its layers are what is gathered and reduce-scattered at once."""
 
+    beside = False  # on CPUs FSDP2 waits for each of its collectives where it is called
+
     def __init__(self, module: nn.Sequential, mesh: DeviceMesh, axis: str, mode: Mode):
         self.module: nn.Module = module
         self.axis = axis
@@ -44,6 +47,8 @@ class ShardedReplica:
             layer.set_modules_to_backward_prefetch([self.layers[max(0, place - 1)]])
         self._stage = fully_shard(module, mesh=mesh, reshard_after_forward=drop)  # has no parameters left of its own
         self._stage.set_reshard_after_backward(drop)
+        # It fears for outputs that are views, as a Linear's are, lest one changes them in place. Nobody does.
+        warnings.filterwarnings("ignore", "FSDP2-wrapped module .* returned a view tensor", UserWarning)
 
     def forward(self, inputs: Tensor) -> Tensor:
         return self.module(inputs)
