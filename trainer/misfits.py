@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.complaints import FieldError, choices
-from trainer.schedules import fits
+from trainer.schedules import fits, puts_off_weights
 
 if TYPE_CHECKING:
     from trainer.spec import Gpt, JobSpec
@@ -18,6 +18,8 @@ def complaints(spec: JobSpec) -> list[FieldError]:
     if grid.ep != 1:
         found.append(FieldError("grid.ep", grid.ep, "this axis has no split to run yet; 1 would do"))
     found += fits.complaints(spec)
+    if not found:  # which a schedule that can be made takes
+        found += _data_misfits(spec)
     share = grid.dp * schedule.micro_batches
     if spec.batch % share:
         lower, upper = spec.batch // share * share, (spec.batch // share + 1) * share
@@ -30,6 +32,15 @@ def complaints(spec: JobSpec) -> list[FieldError]:
     else:
         found += _head_misfits(spec.model) + _tensor_misfits(spec, spec.model) + _context_misfits(spec, spec.model)
     return found
+
+
+def _data_misfits(spec: JobSpec) -> list[FieldError]:
+    """A weight's gradient that is put off has to find its parameter, which zero-3 lets go of."""
+    if spec.splits.data.mode != "zero-3" or spec.grid.dp * spec.grid.cp == 1 or not puts_off_weights(spec):
+        return []
+    return [FieldError("splits.data.mode", "zero-3",
+                       "this schedule puts off gradients of weights, and by then zero-3 has let go of these; "
+                       "zero-2 would do, or a schedule of whole backwards")]
 
 
 def _head_misfits(model: Gpt) -> list[FieldError]:

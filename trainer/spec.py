@@ -73,6 +73,18 @@ class ScheduleSpec(Part):
     csv: Annotated[str, Field(max_length=65_536)] = ""
 
 
+class DataSplit(Part):
+    """How ranks with copies of the same stages (`grid.dp`, and the parts of `grid.cp`) come to equal parameters.
+
+    `ddp`: each has everything, gradients are averaged by AllReduce in buckets of `bucket_mb` MiB. `zero-1`: each keeps
+    the optimizer's state of a part of every parameter; `zero-2`: and the gradients; `zero-3`: and the parameters.
+    `parameter-server` and `everyone` are what there was before AllReduce: all send to one, or to all others.
+    """
+
+    mode: Literal["ddp", "zero-1", "zero-2", "zero-3", "parameter-server", "everyone"] = "ddp"
+    bucket_mb: Annotated[float, Field(gt=0, le=1024)] = 25.0
+
+
 class TensorSplit(Part):
     """Of the ranks that share every matrix (`grid.tp`). Sequence parallel ones keep a stretch of the sequence in between."""
 
@@ -87,8 +99,9 @@ class ContextSplit(Part):
 
 
 class SplitsSpec(Part):
-    """How the axes inside a stage divide it; without effect on an axis of one rank."""
+    """How the ranks of an axis share what they have; without effect on an axis of one rank."""
 
+    data: DataSplit = Field(default_factory=DataSplit)
     tensor: TensorSplit = Field(default_factory=TensorSplit)
     context: ContextSplit = Field(default_factory=ContextSplit)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import torch
 import torch._dynamo  # an optimizer loads it at its first step, which takes two seconds: let the host of ranks do that once
@@ -19,7 +19,8 @@ from trainer.schedules import schedule_of
 from trainer.schedules.actions import Do, homes
 from trainer.spec import JobSpec, OptimizerSpec
 from trainer.splits.chunk import Chunk
-from trainer.splits.data import Replica, prove_equal
+from trainer.splits.data import Alone, Replica, prove_equal
+from trainer.splits.data_split import copies_of
 from trainer.splits.messages import Messages
 from trainer.splits.pipeline import PipelineRank
 from trainer.splits.run_clock import RunClock
@@ -45,7 +46,7 @@ class Training:
         self.modules = nn.ModuleDict()
         for stage in self._stages:
             module = self._build(stage)
-            self._split.split(module)
+            self._split.split(stage, module)
             self.modules[str(stage)] = module
             self._warm_up(stage)
 
@@ -54,14 +55,15 @@ class Training:
         """`groups` by axis, `letters` for activations and gradients between stages."""
         self._writer = writer
         self._split.connect(groups, writer.add)
-        self._averaging = averaging_axes(self.spec.grid)
-        self._copies = groups.get(self._averaging)
+        axis = averaging_axes(self.spec.grid)
+        self.copies = copies_of(self.spec.splits.data, self.modules, groups.get(axis), axis, clock, writer.add)
         loss = self._split.loss(self._model)
-        chunks = {stage: self._chunk(stage, self.modules[str(stage)], self._replicate, loss) for stage in self._stages}
+        chunks = {stage: self._chunk(stage, self.copies.replicas[str(stage)], loss) for stage in self._stages}
         self._rank = PipelineRank(self._actions, chunks, self._homes, self._address.pp,
                                   self._messages(letters, clock, writer.add),
                                   Pacer(self.spec.pace, self.spec.schedule.chunks), writer.add)
-        self._optimizer = optimizer_of(self.spec.optimizer, self.modules)
+        owned = self.copies.owned.values()
+        self._optimizer = optimizer_of(self.spec.optimizer, owned) if owned else None
 
     def step(self, step: int) -> None:
         """One step with all its spans and counters. Every rank has to take it."""
@@ -72,11 +74,12 @@ class Training:
         self._split.begin(step)
         loss = self._rank.step(step, inputs, targets)
         averaged = None
-        if loss is not None and self._copies is not None:
-            averaged = dist.all_reduce(loss, group=self._copies, async_op=True)
-        self._split.complete_gradients()
-        self._optimizer.step()
-        self._optimizer.zero_grad(set_to_none=True)
+        if loss is not None and self.copies.group is not None:
+            averaged = dist.all_reduce(loss, group=self.copies.group, async_op=True)
+        self._complete_gradients(step)
+        if self._optimizer is not None:
+            self._optimizer.step()
+        self.copies.spread(step)
         if averaged is not None:
             averaged.wait()
         ended_ns = time.monotonic_ns()
@@ -85,13 +88,20 @@ class Training:
         if loss is not None and (self._address.dp, self._address.cp, self._address.tp) == (0, 0, 0):
             self._count(step, loss.item() / (self.spec.grid.dp * self.spec.grid.cp), ended_ns)
 
+    def _complete_gradients(self, step: int) -> None:
+        """After the last backward; then what `copies` own has the gradients of the whole batch."""
+        self.copies.complete_gradients(step)
+        self._split.complete_gradients(self.copies.owned)
+
     def prove_equal(self) -> bool:
         """Whether there were copies to compare; UnequalCopies if they are not equal."""
-        if self._copies is not None:
-            prove_equal(dict(self.modules.named_parameters()), self._copies)
-        return self._split.prove_equal() or self._copies is not None
+        whole = self.copies.whole()
+        if self.copies.group is not None:
+            prove_equal(whole, self.copies.group)
+        return self._split.prove_equal(whole) or self.copies.group is not None
 
     def _count(self, step: int, loss: float, at_ns: int) -> None:
+        assert self._optimizer is not None, "the first of all copies has one, however they share it"
         self._writer.counter("loss", loss, step, at_ns)
         self._writer.counter("samples", self.spec.batch, step, at_ns)
         self._writer.counter("learning_rate", self._optimizer.param_groups[0]["lr"], step, at_ns)
@@ -114,12 +124,8 @@ class Training:
         layers = self._model.layers // len(self._homes)
         return self._model.stage(stage * layers, (stage + 1) * layers).to(self._device)
 
-    def _chunk(self, stage: int, module: nn.Module, replicate: Callable[[nn.Module], Replica],
-               loss: Callable[[Tensor, Tensor], Tensor]) -> Chunk:
-        return Chunk(stage, len(self._homes), self._actions, module, replicate, loss)
-
-    def _replicate(self, module: nn.Module) -> Replica:
-        return Replica(module, self._copies, self._averaging)
+    def _chunk(self, stage: int, replica: Replica, loss: Callable[[Tensor, Tensor], Tensor]) -> Chunk:
+        return Chunk(stage, len(self._homes), self._actions, replica, loss)
 
     def _messages(self, letters: dict[str, dist.ProcessGroup], clock: RunClock, add: Callable[[Row], None]) -> Messages:
         shape = self._split.hand_off_shape(self._model)
@@ -131,14 +137,14 @@ class Training:
         It is a whole one: the ranks that share a stage have not met yet.
         """
         module = self._build(stage)
-        chunk = self._chunk(stage, module, Replica, self._model.loss)
+        chunk = self._chunk(stage, Alone(module), self._model.loss)
         samples = self.spec.micro_batch_samples
         inputs, targets = (part.to(self._device) for part in self._data.take(self._data.step(0)[:samples]))
         shape, dtype = self._model.hand_off_shape(samples), DTYPES[self.spec.precision]
         if not chunk.is_first:
             inputs = torch.zeros(shape, dtype=dtype, device=self._device, requires_grad=True)
         gradient = None if chunk.is_last else torch.zeros(shape, dtype=dtype, device=self._device)
-        optimizer = optimizer_of(self.spec.optimizer, module)
+        optimizer = optimizer_of(self.spec.optimizer, module.parameters())
         for action in self._actions:  # the way of the stage's first micro-batch there and back
             if (action.stage, action.micro_batch) != (stage, 0):
                 continue
@@ -152,6 +158,6 @@ class Training:
         optimizer.step()
 
 
-def optimizer_of(spec: OptimizerSpec, module: nn.Module) -> torch.optim.Optimizer:
+def optimizer_of(spec: OptimizerSpec, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
     kinds: dict[str, type[torch.optim.Optimizer]] = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}
-    return kinds[spec.name](module.parameters(), lr=spec.learning_rate)  # type: ignore[call-arg]
+    return kinds[spec.name](parameters, lr=spec.learning_rate)  # type: ignore[call-arg]

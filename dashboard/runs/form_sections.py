@@ -30,6 +30,17 @@ SECTIONS = (
         Field("grid.tp", "Tensor slices", "Every matrix is cut into so many; a slice has whole heads."),
         Field("grid.cp", "Context parts", "Every sequence is cut into so many."),
     )),
+    Section("data", "Between copies", (
+        Field("splits.data.mode", "What copies share", "Without effect on one copy.", options={
+            "ddp": "DDP: all have everything, gradients averaged in buckets",
+            "zero-1": "ZeRO-1: optimizer state in parts",
+            "zero-2": "ZeRO-2: gradients in parts as well",
+            "zero-3": "ZeRO-3: parameters in parts as well",
+            "parameter-server": "Parameter server: one averages and updates",
+            "everyone": "Everyone to everyone: each adds up all",
+        }),
+        Field("splits.data.bucket_mb", "Bucket", "Of DDP: how much gradient one AllReduce takes.", "MiB"),
+    )),
     Section("splits", "Inside a stage", (
         Field("splits.tensor.sequence_parallel", "Sequence parallel",
               "Between its matrices a tensor slice keeps its stretch of the sequence alone."),

@@ -9,6 +9,14 @@ from django.utils import timezone
 
 _AXES = (("pp", "stages"), ("dp", "copies"), ("cp", "context parts"), ("tp", "tensor slices"), ("ep", "expert parts"))
 _ATTENTION = {"ring": "attention over a ring", "all_to_all": "attention by all-to-all"}
+_COPIES = {
+    "ddp": "gradients averaged by AllReduce (DDP)",
+    "zero-1": "optimizer state in parts (ZeRO-1)",
+    "zero-2": "optimizer state and gradients in parts (ZeRO-2)",
+    "zero-3": "optimizer state, gradients and parameters in parts (ZeRO-3)",
+    "parameter-server": "a parameter server averages gradients and updates",
+    "everyone": "everyone sends gradients to everyone",
+}
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
@@ -19,6 +27,11 @@ def grid_words(spec: dict[str, Any]) -> str:
     if chunks > 1 and grid["pp"] > 1:
         parts[0] = f"{grid['pp']} × {chunks} stages"
     return " × ".join(parts) or "1 rank"
+
+
+def copies_words(spec: dict[str, Any]) -> str:
+    """How ranks with copies of the same stages share their work, of a whole JobSpec; empty where each stage is on one."""
+    return _COPIES[spec["splits"]["data"]["mode"]] if spec["grid"]["dp"] * spec["grid"]["cp"] > 1 else ""
 
 
 def splits_words(spec: dict[str, Any]) -> str:

@@ -31,8 +31,14 @@ def unsplit_gradients(spec: JobSpec) -> dict[str, np.ndarray]:
     return {name: parameter.grad.numpy() for name, parameter in module.named_parameters() if parameter.grad is not None}
 
 
+def unsplit_end(spec: JobSpec) -> dict[str, np.ndarray]:
+    """The whole model's parameters after the last step."""
+    *_, (_, module) = _steps(spec)
+    return {name: parameter.detach().numpy() for name, parameter in module.named_parameters()}
+
+
 def _steps(spec: JobSpec) -> Iterator[tuple[float, nn.Sequential]]:
-    """Loss of each step, and the model with that step's gradients."""
+    """Loss of each step, and the model after it, with its gradients."""
     torch.set_num_threads(1)
     model, data = model_of(spec), data_of(spec)
     module = model.stage(0, model.layers)

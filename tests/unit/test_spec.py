@@ -79,6 +79,12 @@ def test_a_job_comes_back_from_its_json() -> None:
     ({"grid": {"cp": 4, "tp": 2}, "splits": {"context": {"attention": "all_to_all"}}}, "splits.context.attention",
      "2 heads do not divide among 4 ranks; 'ring' would do, or a grid.cp of 1 or 2"),
     ({"splits": {"context": {"attention": "tree"}}}, "splits.context.attention", "'ring' or 'all_to_all' would do"),
+    ({"splits": {"data": {"mode": "zero-4"}}}, "splits.data.mode", "'parameter-server' or 'everyone' would do"),
+    ({"splits": {"data": {"bucket_mb": 0}}}, "splits.data.bucket_mb", "more than 0.0 would do"),
+    (of("zb-h1", chunks=1) | {"grid": {"pp": 4, "dp": 2}, "splits": {"data": {"mode": "zero-3"}}}, "splits.data.mode",
+     "zero-2 would do, or a schedule of whole backwards"),
+    (of("csv", pp=1, chunks=1, micro_batches=1, csv="0F0,0I0,0W0") | {"grid": {"dp": 2}, "splits": {"data": {"mode": "zero-3"}}},
+     "splits.data.mode", "zero-2 would do"),
     ({"model": {"name": "perceptron"}, "grid": {"tp": 2}}, "grid.tp", "a perceptron has no heads and no sequence; 1 would do"),
     ({"model": {"name": "perceptron"}, "grid": {"cp": 2}}, "grid.cp", "a perceptron has no heads and no sequence; 1 would do"),
     ({"batch": 30}, "batch", "1 copies × 8 micro-batches do not divide a batch of 30; 24 or 32 would do"),
@@ -111,6 +117,13 @@ def test_what_cannot_work_says_what_would(given: Any, field: str, message: str) 
 def test_how_an_axis_of_one_rank_would_be_split_has_no_effect() -> None:
     splits = {"tensor": {"sequence_parallel": True}, "context": {"attention": "all_to_all", "order": "zigzag"}}
     assert parse({"splits": splits, "model": {"name": "gpt", "context": 31}}).sequence_parts == 1
+
+
+@pytest.mark.parametrize("given", [
+    {"grid": {"pp": 4}}, {"grid": {"pp": 4, "dp": 2}, "splits": {"data": {"mode": "zero-2"}}},
+], ids=["one copy", "zero-2"])
+def test_weights_may_be_put_off_where_they_stay(given: dict[str, Any]) -> None:
+    parse(of("zb-h1", chunks=1) | {"splits": {"data": {"mode": "zero-3"}}} | given)
 
 
 def test_every_fault_is_named_at_once() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dashboard.runs.words import grid_words, splits_words
+from dashboard.runs.words import copies_words, grid_words, splits_words
 from trainer.presets import preset
 from trainer.spec import parse
 
@@ -22,6 +22,15 @@ def test_both_splits_at_once():
     assert splits_words(parse({"grid": {"tp": 2, "cp": 2}, "splits": splits}).model_dump()) == (
         "tensors, between them the sequence; the sequence in contiguous order, attention by all-to-all"
     )
+
+
+@pytest.mark.parametrize("given, words", [
+    ({"grid": {"dp": 2}}, "gradients averaged by AllReduce (DDP)"),
+    ({"grid": {"cp": 2}, "splits": {"data": {"mode": "zero-1"}}}, "optimizer state in parts (ZeRO-1)"),
+    ({"grid": {"tp": 2}, "splits": {"data": {"mode": "zero-1"}}}, ""),
+])
+def test_what_copies_do(given, words):
+    assert copies_words(parse(given).model_dump()) == words
 
 
 def test_one_rank():

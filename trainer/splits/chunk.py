@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from trainer.models.linear import Linear, put_off_weights
 from trainer.schedules.actions import Action, Do
@@ -14,13 +14,13 @@ from trainer.splits.data import Replica
 class Chunk:
     """`actions` are the rank's; those of other stages do not count."""
 
-    def __init__(self, stage: int, stages: int, actions: list[Action], module: nn.Module,
-                 replicate: Callable[[nn.Module], Replica], loss: Callable[[Tensor, Tensor], Tensor]):
+    def __init__(self, stage: int, stages: int, actions: list[Action], replica: Replica,
+                 loss: Callable[[Tensor, Tensor], Tensor]):
         self.stage, self.is_first, self.is_last = stage, stage == 0, stage == stages - 1
-        self.module, self.replica = module, replicate(module)
+        self.replica = replica
         own = [action for action in actions if action.stage == stage]
         splits = any(action.do is Do.BACKWARD_WEIGHT for action in own)
-        self._put_off = put_off_weights(module) if splits else None
+        self._put_off = put_off_weights(replica.module) if splits else None
         self._micro_batches = 1 + max(action.micro_batch for action in own)
         self._last_backward = [action for action in own if action.do in (Do.BACKWARD, Do.BACKWARD_WEIGHT)][-1]
         self._loss = loss
@@ -29,7 +29,9 @@ class Chunk:
 
     def averages(self, action: Action) -> bool:
         """Whether gradients are averaged with other copies at the end of `action`."""
-        return bool(self.replica.axis) and action == self._last_backward
+        if not self.replica.axis or action.do in (Do.FORWARD, Do.BACKWARD_INPUT):
+            return False
+        return self.replica.every or action == self._last_backward
 
     def forward(self, m: int, content: Tensor, targets: Tensor | None) -> Tensor:
         """The stage's output; of the last stage, its share of the mean loss of all micro-batches."""
@@ -45,8 +47,8 @@ class Chunk:
         """The gradient of the stage's input, and when the action's own work was done, ns."""
         m = action.micro_batch
         stage_input, output = self._held.pop(m)
-        last = action == self._last_backward
-        computed_ns = self.replica.backward(output, gradient, last=last and self._put_off is None)
+        whole = self._put_off is None
+        computed_ns = self.replica.backward(output, gradient, average=whole and self.averages(action))
         if self._put_off is not None:
             self._weights[m] = self._put_off.take()
             if action.do is Do.BACKWARD:
@@ -55,4 +57,4 @@ class Chunk:
 
     def backward_weights(self, action: Action) -> int:
         """When the action's own work was done, ns."""
-        return self.replica.backward_weights(self._weights.pop(action.micro_batch), last=action == self._last_backward)
+        return self.replica.backward_weights(self._weights.pop(action.micro_batch), average=self.averages(action))

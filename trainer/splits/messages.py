@@ -40,7 +40,7 @@ class Letter(NamedTuple):
         return f"{self.content}{self.micro_batch}"
 
 
-class _Envelope:
+class Envelope:
     """A message's bytes, with the views into them made beforehand: on the way between stages every 0.1 ms is a bubble."""
 
     def __init__(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device):
@@ -64,13 +64,13 @@ class Messages:
         self._shape, self._dtype, self._device = shape, dtype, device
         self._content_bytes = math.prod(shape) * dtype.itemsize
         self._clock, self._add, self._groups, self._ranks, self._axis = clock, add, groups, ranks, axis
-        self._incoming: dict[Letter, tuple[int, _Envelope, dist.Work]] = {}
-        self._outgoing: list[tuple[_Envelope, dist.Work]] = []
-        self._spare: list[_Envelope] = []
+        self._incoming: dict[Letter, tuple[int, Envelope, dist.Work]] = {}
+        self._outgoing: list[tuple[Envelope, dist.Work]] = []
+        self._spare: list[Envelope] = []
 
     def post(self, letter: Letter, source: int) -> None:
         """Make room for a letter ahead of its arrival, so that its sender need not wait for us."""
-        envelope = _Envelope(self._shape, self._dtype, self._device)  # a new one: its content stays until the backward
+        envelope = Envelope(self._shape, self._dtype, self._device)  # a new one: its content stays until the backward
         work = self._groups[letter.content].recv([envelope.whole], source, letter.tag)
         self._incoming[letter] = source, envelope, work
 
@@ -96,7 +96,7 @@ class Messages:
         only to those who block for it. The transfer itself is the peer's RECEIVE.
         """
         start_ns = time.monotonic_ns()
-        envelope = self._spare.pop() if self._spare else _Envelope(self._shape, self._dtype, self._device)
+        envelope = self._spare.pop() if self._spare else Envelope(self._shape, self._dtype, self._device)
         envelope.stamp[0] = self._clock.to_run(start_ns)
         envelope.content.copy_(content)
         work = self._groups[letter.content].send([envelope.whole], peer, letter.tag)

@@ -111,7 +111,7 @@ class PipelineRank:
         where = (self._step, action.micro_batch, action.stage)
         self._add((KIND_OF[action.do], start_ns, end_ns, *where, NONE, NONE, NONE, str(action), ""))
         chunk = self._chunks[action.stage]
-        if end_ns < returned_ns and chunk.averages(action):
+        if end_ns < returned_ns and chunk.replica.beside and chunk.averages(action):
             self._add((Kind.WAIT, end_ns, returned_ns, *where, NONE, NONE, NONE, "gradients", chunk.replica.axis))
             end_ns = returned_ns
         self._free_ns = end_ns

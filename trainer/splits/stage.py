@@ -3,7 +3,7 @@ that is smaller, and nothing else."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import torch.distributed as dist
 from torch import Tensor, nn
@@ -26,11 +26,11 @@ class StageSplit:
         self._spec = spec
         self._tensor, self._context = Peers(spec.grid.tp, address.tp), Peers(spec.grid.cp, address.cp)
         self._ring = Ring(self._context, "cp")
-        self._parts = nn.ModuleList()  # what this rank has of each of its stages
+        self._parts = nn.ModuleDict()  # what this rank has of each of its stages
         context = spec.model.context if isinstance(spec.model, Gpt) else 1
         self._places = places(spec.splits.context.order, context, spec.grid.cp)
 
-    def split(self, module: nn.Sequential) -> None:
+    def split(self, stage: int, module: nn.Sequential) -> None:
         """Keep this rank's part of a whole stage."""
         if self._context.size > 1:
             ring = self._spec.splits.context.attention == "ring"
@@ -38,7 +38,7 @@ class StageSplit:
             split_sequence(module, self._places[self._context.place], attention)
         if self._tensor.size > 1:
             split_tensors(module, Region(self._tensor, self._spec.splits.tensor.sequence_parallel))
-        self._parts.append(module)
+        self._parts[str(stage)] = module
 
     def connect(self, groups: dict[str, dist.ProcessGroup], add: Callable[[Row], None]) -> None:
         """`groups` by axis."""
@@ -63,14 +63,17 @@ class StageSplit:
     def loss(self, model: Model) -> Callable[[Tensor, Tensor], Tensor]:
         return model.loss if self._tensor.size == 1 else VocabularyLoss(self._tensor)
 
-    def complete_gradients(self) -> None:
-        """After the last backward: sequence parallel ranks have seen only their stretch in what they all hold."""
-        if self._tensor.size > 1 and self._spec.splits.tensor.sequence_parallel:
-            sum_gradients(list(uncut(self._parts).values()), self._tensor)
+    def complete_gradients(self, parameters: Mapping[str, nn.Parameter]) -> None:
+        """After the last backward: sequence parallel ranks have seen only their stretch in what they all hold.
 
-    def prove_equal(self) -> bool:
+        `parameters` are this rank's, or the pieces of them that it updates, by name.
+        """
+        if self._tensor.size > 1 and self._spec.splits.tensor.sequence_parallel:
+            sum_gradients([parameters[name] for name in uncut(self._parts) if name in parameters], self._tensor)
+
+    def prove_equal(self, parameters: Mapping[str, Tensor]) -> bool:
         """Whether there was something held by several ranks; UnequalCopies if they are not equal."""
         if self._tensor.group is None:
             return False
-        prove_equal(uncut(self._parts), self._tensor.group)
+        prove_equal({name: parameters[name] for name in uncut(self._parts)}, self._tensor.group)
         return True

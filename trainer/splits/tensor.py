@@ -221,6 +221,8 @@ def uncut(module: nn.Module) -> dict[str, nn.Parameter]:
 def sum_gradients(parameters: list[nn.Parameter], peers: Peers) -> None:
     """Add up what each rank found from its stretch of the sequence, by one AllReduce for all `parameters`."""
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    if not gradients:
+        return
     total = peers.all_reduce(torch.cat([gradient.flatten() for gradient in gradients]))
     for gradient, summed in zip(gradients, total.split([gradient.numel() for gradient in gradients]), strict=True):
         gradient.copy_(summed.view_as(gradient))

@@ -6,6 +6,7 @@ from dashboard.runs import words
 
 register = template.Library()
 register.filter(words.ago)
+register.filter(words.copies_words)
 register.filter(words.duration)
 register.filter(words.figure)
 register.filter(words.grid_words)
