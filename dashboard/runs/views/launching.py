@@ -39,7 +39,7 @@ def launch(request: HttpRequest) -> HttpResponse:
 def _changes(asked: QueryDict) -> dict[str, Any]:
     """What the address sets on top of the starting point: `?from=…&schedule.name=gpipe`."""
     fields = {path.split(".")[0] for path in JobSpec.model_fields}
-    return {path: as_value(text) for path, text in asked.items() if path.split(".")[0] in fields}
+    return {path: as_value(str(text)) for path, text in asked.items() if path.split(".")[0] in fields}
 
 
 def _overlaid(spec: JobSpec, changes: dict[str, Any]) -> dict[str, str]:
