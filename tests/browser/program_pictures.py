@@ -1,4 +1,4 @@
-"""Pictures of the account's page, a filled list, its menus, a comparison and the exports: python -m tests.browser.program_pictures.
+"""Pictures of the account's page, a filled list, its menus, a comparison and exports: python -m tests.browser.program_pictures.
 
 They go to test-artifacts/look/ as those of tests.browser.pictures do.
 """
