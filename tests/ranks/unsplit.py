@@ -13,6 +13,7 @@ from tests.ranks.launch import Ran, apart
 from trainer.data import data_of
 from trainer.models import model_of
 from trainer.spec import JobSpec
+from trainer.splits.expert import mixtures
 
 
 def unsplit_losses(spec: JobSpec) -> list[float]:
@@ -29,6 +30,11 @@ def unsplit_gradients(spec: JobSpec) -> dict[str, np.ndarray]:
     """Of the first step, by the parameter's name in the whole model."""
     _, module = next(_steps(spec))
     return {name: parameter.grad.numpy() for name, parameter in module.named_parameters() if parameter.grad is not None}
+
+
+def unsplit_tallies(spec: JobSpec) -> list[list[list[float]]]:
+    """Of each step and layer, what its mixture of experts counted."""
+    return [[mixture.take().tolist() for mixture in mixtures(module)] for _, module in _steps(spec)]
 
 
 def _steps(spec: JobSpec) -> Iterator[tuple[float, nn.Sequential]]:
