@@ -9,6 +9,7 @@ from django.utils import timezone
 
 _AXES = (("pp", "stages"), ("dp", "copies"), ("cp", "context parts"), ("tp", "tensor slices"), ("ep", "expert parts"))
 _ATTENTION = {"ring": "attention over a ring", "all_to_all": "attention by all-to-all"}
+_TRANSFORMERS = {"gpt": "GPT", "moe": "GPT with experts"}
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
@@ -21,12 +22,26 @@ def grid_words(spec: dict[str, Any]) -> str:
     return " × ".join(parts) or "1 rank"
 
 
+def model_words(model: dict[str, Any]) -> str:
+    """A model with its sizes."""
+    kind = _TRANSFORMERS.get(model["name"])
+    if kind is None:
+        return f"perceptron, {model['hidden_layers']} hidden layers of {model['width']}"
+    words = f"{kind}, {model['layers']} layers of width {model['width']}, {model['heads']} heads, context {model['context']}"
+    if model["name"] != "moe":
+        return words
+    return (f"{words}; {model['experts']} experts a layer, {model['top_k']} a token, "
+            f"capacity factor {model['capacity_factor']:g}, balance {model['balance']:g}")
+
+
 def splits_words(spec: dict[str, Any]) -> str:
     """How ranks share the inside of a stage, of a whole JobSpec; empty when none do."""
     parts = []
     if spec["grid"]["tp"] > 1:
         between = ", between them the sequence" if spec["splits"]["tensor"]["sequence_parallel"] else ""
         parts.append(f"tensors{between}")
+    if spec["grid"]["ep"] > 1:
+        parts.append(f"the experts, {spec['model']['experts'] // spec['grid']['ep']} of each layer on a rank")
     if spec["grid"]["cp"] > 1:
         context = spec["splits"]["context"]
         parts.append(f"the sequence in {context['order']} order, {_ATTENTION[context['attention']]}")

@@ -67,6 +67,7 @@ def test_shared_experts(tmp_path: Path, grid: dict[str, int], capacity: float) -
 
 @pytest.mark.parametrize(("grid", "changes"), [
     ({"ep": 2, "tp": 2}, {}),
+    ({"ep": 2, "pp": 2}, {"optimizer": {"name": "sgd", "learning_rate": 0.3}}),
     ({"ep": 2, "cp": 2}, {"splits": ZIGZAG}),
     ({"ep": 2, "pp": 2, "tp": 2}, {"schedule": SPLIT_BACKWARD}),
     ({"dp": 2, "ep": 2, "pp": 2}, {"schedule": SPLIT_BACKWARD}),
@@ -127,6 +128,7 @@ def test_a_heavier_penalty_evens_the_load(tmp_path: Path) -> None:
     penalties = []
     for name, balance in (("none", 0.0), ("much", 1.0)):
         spec = job({"ep": 2, "pp": 2}, model={"balance": balance})
-        ran = run(spec, tmp_path / name).check()
-        penalties.append([np.mean([ran.counters[f"expert_penalty/{layer}"][step] for step in range(10, 20)]) for layer in range(LAYERS)])
+        counters = run(spec, tmp_path / name).check().counters
+        late = [[counters[f"expert_penalty/{layer}"][step] for step in range(10, 20)] for layer in range(LAYERS)]
+        penalties.append(np.mean(late, axis=1))
     assert all(much < 0.9 * none for none, much in zip(*penalties, strict=True)), penalties

@@ -6,7 +6,7 @@ import { RULER_PX } from "./layout.js";
 export const WIDE_GUTTER_PX = 122;
 export const NARROW_GUTTER_PX = 64;
 
-const AXIS_WORD = { dp: "copy", pp: "stage", cp: "part", tp: "slice", ep: "expert" };
+const AXIS_WORD = { dp: "copy", pp: "stage", cp: "part", tp: "slice", ep: "experts" };
 
 /**
  * "stages 0, 7 · copy 1": the axes of the grid that have more than one rank, and "pp0 dp1 tp1" where words for all have
