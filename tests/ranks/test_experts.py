@@ -66,14 +66,15 @@ def test_shared_experts(tmp_path: Path, grid: dict[str, int], capacity: float) -
 
 
 @pytest.mark.parametrize(("grid", "changes"), [
-    ({"ep": 2, "tp": 2}, {}),
-    ({"ep": 2, "pp": 2}, {"optimizer": {"name": "sgd", "learning_rate": 0.3}}),
-    ({"ep": 2, "cp": 2}, {"splits": ZIGZAG}),
-    ({"ep": 2, "pp": 2, "tp": 2}, {"schedule": SPLIT_BACKWARD}),
-    ({"dp": 2, "ep": 2, "pp": 2}, {"schedule": SPLIT_BACKWARD}),
-    ({"dp": 2, "ep": 2, "cp": 2}, {"splits": ZIGZAG}),
-    ({"ep": 4}, {"model": {"top_k": 1}}),
-], ids=lambda given: words(given) if "ep" in given else "".join(given))
+    pytest.param({"ep": 2, "tp": 2}, {}, id="tensors"),
+    pytest.param({"ep": 2, "pp": 2}, {"optimizer": {"name": "sgd", "learning_rate": 0.3}}, id="stages by plain descent"),
+    pytest.param({"ep": 2, "cp": 2}, {"splits": ZIGZAG}, id="ring"),
+    pytest.param({"ep": 2, "cp": 2}, {"splits": {"context": {"attention": "all_to_all"}}}, id="heads"),
+    pytest.param({"ep": 2, "pp": 2, "tp": 2}, {"schedule": SPLIT_BACKWARD}, id="stages and tensors"),
+    pytest.param({"dp": 2, "ep": 2, "pp": 2}, {"schedule": SPLIT_BACKWARD}, id="copies and stages"),
+    pytest.param({"dp": 2, "ep": 2, "cp": 2}, {"splits": ZIGZAG}, id="copies and ring"),
+    pytest.param({"ep": 4}, {"model": {"top_k": 1}}, id="one expert a token"),
+])
 def test_experts_in_products(tmp_path: Path, grid: dict[str, int], changes: dict[str, Any]) -> None:
     ran = run(job(grid, **changes), tmp_path).check()
     assert_trains_as_one_process(ran)
@@ -82,7 +83,7 @@ def test_experts_in_products(tmp_path: Path, grid: dict[str, int], changes: dict
 
 @pytest.mark.parametrize(("grid", "changes"), [
     ({"pp": 2}, {}), ({"dp": 2}, {}), ({"tp": 2}, {}), ({"cp": 2}, {"splits": ZIGZAG}),
-], ids=lambda given: "" if "splits" in given else words(given))
+], ids=["stages", "copies", "tensors", "ring"])
 def test_whole_mixtures_in_every_other_split(tmp_path: Path, grid: dict[str, int], changes: dict[str, Any]) -> None:
     ran = run(job(grid, **changes), tmp_path).check()
     assert_equals_one_process(ran)
@@ -93,7 +94,7 @@ def test_whole_mixtures_in_every_other_split(tmp_path: Path, grid: dict[str, int
 @pytest.mark.parametrize(("grid", "changes"), [
     ({"ep": 4}, {}), ({"dp": 2, "ep": 2}, {}), ({"ep": 2, "tp": 2}, {}), ({"ep": 2, "cp": 2}, {"splits": ZIGZAG}),
     ({"dp": 2, "ep": 2, "tp": 2}, {"schedule": SPLIT_BACKWARD}),
-], ids=lambda given: words(given) if "ep" in given else "".join(given))
+], ids=["experts", "copies", "tensors", "ring", "copies and tensors"])
 def test_gradients_are_the_whole_models(tmp_path: Path, grid: dict[str, int], changes: dict[str, Any], capacity: float) -> None:
     spec = job(grid, capacity, steps=1, optimizer={"name": "sgd", "learning_rate": 1.0}, **changes)
     run(spec, tmp_path, main=keeping_parameters).check()

@@ -39,7 +39,7 @@ def one_by_one(mixture: Mixture, inputs: Tensor, top_k: int, capacity: int) -> t
         for token in sample:
             scores = (router.weight @ token + router.bias).exp()
             shares = scores / scores.sum()
-            best = sorted(range(EXPERTS), key=lambda expert: -float(shares[expert]))[:top_k]
+            best = sorted(range(EXPERTS), key=lambda expert: -shares[expert].item())[:top_k]
             blended = torch.zeros(WIDTH, dtype=torch.float64)
             for expert in best:
                 asked[expert] += 1

@@ -99,8 +99,8 @@ class Mixture(nn.Module):
         made = self.bring_back(self.experts(self.send_out(slots.unflatten(0, (self._experts, -1)))))
         weighted = made.flatten(0, 1)[routing.slots] * routing.weights.unsqueeze(1)
         blended = weighted.new_zeros(vectors.shape).index_put((routing.tokens,), weighted, accumulate=True)
-        figures = torch.cat((routing.load, routing.dropped, routing.penalty.detach().unsqueeze(0) * self.part_of_loss))
-        output = _WithPenalty.apply(blended.view_as(inputs), routing.penalty, figures.double(), self)
+        figures = torch.cat((routing.load, routing.dropped, routing.penalty.detach().double().unsqueeze(0) * self.part_of_loss))
+        output = _WithPenalty.apply(blended.view_as(inputs), routing.penalty, figures, self)
         assert isinstance(output, Tensor)
         return output
 
