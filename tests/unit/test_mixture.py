@@ -72,7 +72,7 @@ def test_a_mixture_is_what_a_plain_loop_finds(top_k: int, capacity_factor: float
     torch.testing.assert_close(output, expected, rtol=1e-12, atol=1e-14)
     *tokens, counted = mixture.take().tolist()
     assert tokens == [*load, *dropped]
-    assert counted == pytest.approx(float(penalty), rel=1e-12)
+    assert counted == pytest.approx(penalty.item(), rel=1e-12)
     assert (sum(dropped) > 0) == (capacity_factor < 5)
     for one, other in zip([inputs, *mixture.parameters()], [others, *plain.parameters()], strict=True):
         assert one.grad is not None and other.grad is not None

@@ -89,14 +89,14 @@ class Mixture(nn.Module):
         self.router = Router(spec)
         self.experts = FeedForward(Linears(spec.experts, spec.width, 4 * spec.width),
                                    Linears(spec.experts, 4 * spec.width, spec.width))
-        self._experts = spec.experts
+        self._experts_in_all = spec.experts
         self._tally: Tensor | None = None
 
     def forward(self, inputs: Tensor) -> Tensor:
         routing, vectors = self.router(inputs), inputs.flatten(0, 1)
-        slots = vectors.new_zeros(self._experts * routing.slots_an_expert, vectors.shape[1])
+        slots = vectors.new_zeros(self._experts_in_all * routing.slots_an_expert, vectors.shape[1])
         slots = slots.index_copy(0, routing.slots, vectors[routing.tokens])
-        made = self.bring_back(self.experts(self.send_out(slots.unflatten(0, (self._experts, -1)))))
+        made = self.bring_back(self.experts(self.send_out(slots.unflatten(0, (self._experts_in_all, -1)))))
         weighted = made.flatten(0, 1)[routing.slots] * routing.weights.unsqueeze(1)
         blended = weighted.new_zeros(vectors.shape).index_put((routing.tokens,), weighted, accumulate=True)
         figures = torch.cat((routing.load, routing.dropped, routing.penalty.detach().double().unsqueeze(0) * self.part_of_loss))
