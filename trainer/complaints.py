@@ -44,7 +44,7 @@ def from_pydantic(error: ValidationError) -> list[FieldError]:
 
 def _translated(item: Any) -> FieldError:
     path = [str(part) for part in item["loc"]]
-    if path[:1] == ["model"] and len(path) > 1 and path[1] in ("perceptron", "gpt"):
+    if path[:1] == ["model"] and len(path) > 1 and path[1] in ("perceptron", "gpt", "moe"):
         del path[1]  # pydantic names the chosen model inside the path; people do not write it
     return FieldError(".".join(path), item["input"], _message(item))
 
@@ -63,7 +63,7 @@ def _message(item: Any) -> str:
         case "literal_error" | "union_tag_invalid":
             return f"{context.get('expected') or context.get('expected_tags')} would do"
         case "union_tag_not_found":
-            return 'a model has a name: {"name": "gpt"} or {"name": "perceptron"} would do'
+            return 'a model has a name: {"name": "gpt"}, {"name": "moe"} or {"name": "perceptron"} would do'
         case "greater_than_equal":
             return f"{context['ge']} or more would do"
         case "greater_than":

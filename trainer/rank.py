@@ -48,7 +48,7 @@ def _run(job: RankJob, spec: JobSpec, control: Control, training: Training, writ
     store = join(job, spec)
     clock = SharedClock(job.rank, store, writer)
     grid = Grid.of(spec.grid)
-    groups = axis_groups(grid, job.rank, spec.timeout_seconds)
+    groups = axis_groups(grid, job.rank, spec)
     letters = message_groups(grid, job.rank, groups, spec)
     current = _Step()
     probes = (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -43,6 +45,26 @@ class Gpt(Part):
     context: Annotated[int, Field(ge=2, le=4096)] = 32
 
 
+class Moe(Gpt):
+    """A GPT whose feed-forwards are mixtures of experts: a router sends every token to `top_k` of `experts`.
+
+    `capacity_factor` is the room of an expert, as a multiple of what it would get if all got the same; what finds
+    no room is dropped. `balance` is how much the penalty on uneven routers counts in what is trained.
+    """
+
+    name: Literal["moe"] = "moe"  # type: ignore[assignment]
+    experts: Annotated[int, Field(ge=2, le=64)] = 8
+    top_k: Annotated[int, Field(ge=1, le=8)] = 2
+    capacity_factor: Annotated[float, Field(gt=0, le=64)] = 1.25
+    balance: Annotated[float, Field(ge=0, le=10)] = 0.01
+
+    @property
+    def capacity(self) -> int:
+        """Tokens of one sample that an expert takes: ⌈factor · k · context / experts⌉, and never more than there are."""
+        factor = Fraction(str(self.capacity_factor))  # 1.1 is 11/10 here: a whole number of tokens is not rounded up
+        return min(self.context, math.ceil(factor * self.top_k * self.context / self.experts))
+
+
 class GridSpec(Part):
     """How many ranks each axis has; their product is the number of ranks."""
 
@@ -55,6 +77,11 @@ class GridSpec(Part):
     @property
     def ranks(self) -> int:
         return self.dp * self.pp * self.cp * self.tp * self.ep
+
+    @property
+    def copies(self) -> int:
+        """Copies of the model that learn from samples of their own. Those that share experts are copies in all else."""
+        return self.dp * self.ep
 
 
 class ScheduleSpec(Part):
@@ -74,7 +101,7 @@ class ScheduleSpec(Part):
 
 
 class DataSplit(Part):
-    """How ranks with copies of the same stages (`grid.dp`, and the parts of `grid.cp`) come to equal parameters.
+    """How ranks with copies of the same stages (`grid.dp`, `grid.ep`, and the parts of `grid.cp`) come to equal parameters.
 
     `ddp`: each has everything, gradients are averaged by AllReduce in buckets of `bucket_mb` MiB. `zero-1`: each keeps
     the optimizer's state of a part of every parameter; `zero-2`: and the gradients; `zero-3`: and the parameters.
@@ -123,7 +150,7 @@ class JobSpec(Part):
     """A whole job. `batch` counts samples a step over all copies of the model."""
 
     name: Annotated[str, Field(max_length=120)] = ""
-    model: Annotated[Perceptron | Gpt, Field(discriminator="name")] = Field(default_factory=Gpt)
+    model: Annotated[Perceptron | Gpt | Moe, Field(discriminator="name")] = Field(default_factory=Gpt)
     grid: GridSpec = Field(default_factory=GridSpec)
     splits: SplitsSpec = Field(default_factory=SplitsSpec)
     schedule: ScheduleSpec = Field(default_factory=ScheduleSpec)
@@ -143,7 +170,7 @@ class JobSpec(Part):
     @property
     def micro_batch_samples(self) -> int:
         """Samples in one micro-batch of one copy."""
-        return self.batch // (self.grid.dp * self.schedule.micro_batches)
+        return self.batch // (self.grid.copies * self.schedule.micro_batches)
 
     @property
     def sequence_parts(self) -> int:

@@ -39,6 +39,7 @@ class Training:
         grid = Grid.of(spec.grid)
         self._address, self._pipeline = grid.address(rank), grid.group("pp", rank)
         self._model, self._data = model_of(spec), data_of(spec)
+        self._copy = self._address.dp * spec.grid.ep + self._address.ep
         schedule = schedule_of(spec)
         self._actions, self._homes = schedule[self._address.pp], homes(schedule)
         self._stages = sorted(stage for stage, place in self._homes.items() if place == self._address.pp)
@@ -85,8 +86,11 @@ class Training:
         ended_ns = time.monotonic_ns()
         # It starts where loading ends: spans of one lane do not overlap.
         self._writer.add((Kind.STEP, loaded_ns, ended_ns, step, NONE, NONE, NONE, NONE, NONE, f"step {step}", ""))
-        if loss is not None and (self._address.dp, self._address.cp, self._address.tp) == (0, 0, 0):
-            self._count(step, loss.item() / (self.spec.grid.dp * self.spec.grid.cp), ended_ns)
+        if not self._address.speaks_for_its_stages:
+            return
+        self._split.count(self._writer.counter, step, ended_ns)
+        if loss is not None:
+            self._count(step, loss.item() / (self.spec.grid.copies * self.spec.grid.cp), ended_ns)
 
     def _complete_gradients(self, step: int) -> None:
         """After the last backward; then what `copies` own has the gradients of the whole batch."""
@@ -97,7 +101,7 @@ class Training:
         """Whether there were copies to compare; UnequalCopies if they are not equal."""
         whole = self.copies.whole()
         if self.copies.group is not None:
-            prove_equal(whole, self.copies.group)
+            prove_equal(self._split.in_all_copies(whole), self.copies.group)
         return self._split.prove_equal(whole) or self.copies.group is not None
 
     def _count(self, step: int, loss: float, at_ns: int) -> None:
@@ -111,7 +115,7 @@ class Training:
         has_first, has_last = self._stages[0] == 0, self._stages[-1] == len(self._homes) - 1
         if not (has_first or has_last):
             return None, None
-        chosen = share(self._data.step(step), self.spec.grid.dp, self._address.dp, self.spec.schedule.micro_batches)
+        chosen = share(self._data.step(step), self.spec.grid.copies, self._copy, self.spec.schedule.micro_batches)
         inputs, targets = self._data.take(chosen.reshape(-1))
         shape = chosen.shape
         return (

@@ -10,9 +10,9 @@ from typing import Any, Literal, get_args, get_origin
 from annotated_types import Ge, Gt, Le, MaxLen
 from pydantic.fields import FieldInfo
 
-from trainer.spec import Gpt, JobSpec, Perceptron
+from trainer.spec import Gpt, JobSpec, Moe, Perceptron
 
-MODELS: dict[str, type[Gpt] | type[Perceptron]] = {"gpt": Gpt, "perceptron": Perceptron}
+MODELS: dict[str, type[Gpt] | type[Perceptron]] = {"gpt": Gpt, "moe": Moe, "perceptron": Perceptron}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}\Z")
 
 

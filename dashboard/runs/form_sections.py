@@ -14,19 +14,36 @@ class Section:
     fields: tuple[Field, ...]
 
 
+def _transformer(kind: str) -> tuple[Field, ...]:
+    return (
+        Field(f"model.{kind}.layers", "Layers", "A pipeline's stages divide them."),
+        Field(f"model.{kind}.width", "Width", "Numbers that stand for one token."),
+        Field(f"model.{kind}.heads", "Heads", "They divide the width."),
+        Field(f"model.{kind}.context", "Context", "Bytes a sample holds.", "bytes"),
+    )
+
+
 SECTIONS = (
     Section("model", "Model", (
-        Field("model.name", "Kind", options={"gpt": "GPT, learns text byte by byte", "perceptron": "Perceptron, reads digits"}),
-        Field("model.gpt.layers", "Layers", "A pipeline's stages divide them."),
-        Field("model.gpt.width", "Width", "Numbers that stand for one token."),
-        Field("model.gpt.heads", "Heads", "They divide the width."),
-        Field("model.gpt.context", "Context", "Bytes a sample holds.", "bytes"),
+        Field("model.name", "Kind", options={
+            "gpt": "GPT, learns text byte by byte",
+            "moe": "GPT with experts: a router sends a token to a few",
+            "perceptron": "Perceptron, reads digits",
+        }),
+        *_transformer("gpt"),
+        *_transformer("moe"),
+        Field("model.moe.experts", "Experts", "Of every layer; ranks divide them."),
+        Field("model.moe.top_k", "Experts a token", "So many as its router scores highest; they are blended."),
+        Field("model.moe.capacity_factor", "Capacity factor",
+              "Room of an expert, as a multiple of an equal load. What finds none is dropped."),
+        Field("model.moe.balance", "Balance", "How much the penalty on uneven routers counts; 0 lets them have favourites."),
         Field("model.perceptron.hidden_layers", "Hidden layers", "One more linear layer follows; stages divide them all."),
         Field("model.perceptron.width", "Width", "Neurons of a hidden layer."),
     )),
     Section("grid", "Grid", (
         Field("grid.pp", "Pipeline stages", "So many ranks, each with its share of the layers."),
         Field("grid.dp", "Data copies", "Each copy learns from its share of the batch."),
+        Field("grid.ep", "Expert parts", "So many ranks share a layer's experts; each learns from its own samples."),
         Field("grid.tp", "Tensor slices", "Every matrix is cut into so many; a slice has whole heads."),
         Field("grid.cp", "Context parts", "Every sequence is cut into so many."),
     )),

@@ -24,6 +24,7 @@ class Cell:
     rank: int
     stages: list[int]
     copy: int
+    experts: int
     part: int
     slice: int
     pipeline: str
@@ -96,10 +97,10 @@ def _rows(spec: JobSpec) -> list[list[Cell]]:
     by_pipeline: dict[str, list[Cell]] = {}
     for rank in range(min(spec.ranks, MOST_CELLS)):
         address = grid.address(rank)
-        places = {"copy": address.dp, "part": address.cp, "slice": address.tp}
-        shared = {"copy": spec.grid.dp, "part": spec.grid.cp, "slice": spec.grid.tp}
+        places = {"copy": address.dp, "experts": address.ep, "part": address.cp, "slice": address.tp}
+        shared = {"copy": spec.grid.dp, "experts": spec.grid.ep, "part": spec.grid.cp, "slice": spec.grid.tp}
         pipeline = ", ".join(f"{word} {places[word]}" for word, size in shared.items() if size > 1) or "copy 0"
-        cell = Cell(rank, stages[address.pp], address.dp, address.cp, address.tp, pipeline)
+        cell = Cell(rank, stages[address.pp], **places, pipeline=pipeline)
         by_pipeline.setdefault(pipeline, []).append(cell)
     return list(by_pipeline.values())
 

@@ -17,6 +17,7 @@ _COPIES = {
     "parameter-server": "a parameter server averages gradients and updates",
     "everyone": "everyone sends gradients to everyone",
 }
+_TRANSFORMERS = {"gpt": "GPT", "moe": "GPT with experts"}
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
@@ -31,7 +32,19 @@ def grid_words(spec: dict[str, Any]) -> str:
 
 def copies_words(spec: dict[str, Any]) -> str:
     """How ranks with copies of the same stages share their work, of a whole JobSpec; empty where each stage is on one."""
-    return _COPIES[spec["splits"]["data"]["mode"]] if spec["grid"]["dp"] * spec["grid"]["cp"] > 1 else ""
+    return _COPIES[spec["splits"]["data"]["mode"]] if spec["grid"]["dp"] * spec["grid"]["ep"] * spec["grid"]["cp"] > 1 else ""
+
+
+def model_words(model: dict[str, Any]) -> str:
+    """A model with its sizes."""
+    kind = _TRANSFORMERS.get(model["name"])
+    if kind is None:
+        return f"perceptron, {model['hidden_layers']} hidden layers of {model['width']}"
+    words = f"{kind}, {model['layers']} layers of width {model['width']}, {model['heads']} heads, context {model['context']}"
+    if model["name"] != "moe":
+        return words
+    return (f"{words}; {model['experts']} experts a layer, {model['top_k']} a token, "
+            f"capacity factor {model['capacity_factor']:g}, balance {model['balance']:g}")
 
 
 def splits_words(spec: dict[str, Any]) -> str:
@@ -40,6 +53,8 @@ def splits_words(spec: dict[str, Any]) -> str:
     if spec["grid"]["tp"] > 1:
         between = ", between them the sequence" if spec["splits"]["tensor"]["sequence_parallel"] else ""
         parts.append(f"tensors{between}")
+    if spec["grid"]["ep"] > 1:
+        parts.append(f"the experts, {spec['model']['experts'] // spec['grid']['ep']} of each layer on a rank")
     if spec["grid"]["cp"] > 1:
         context = spec["splits"]["context"]
         parts.append(f"the sequence in {context['order']} order, {_ATTENTION[context['attention']]}")

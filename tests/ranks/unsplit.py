@@ -13,6 +13,7 @@ from tests.ranks.launch import Ran, apart
 from trainer.data import data_of
 from trainer.models import model_of
 from trainer.spec import JobSpec
+from trainer.splits.expert import mixtures
 
 
 def unsplit_losses(spec: JobSpec) -> list[float]:
@@ -35,6 +36,11 @@ def unsplit_end(spec: JobSpec) -> dict[str, np.ndarray]:
     """The whole model's parameters after the last step."""
     *_, (_, module) = _steps(spec)
     return {name: parameter.detach().numpy() for name, parameter in module.named_parameters()}
+
+
+def unsplit_tallies(spec: JobSpec) -> list[list[list[float]]]:
+    """Of each step and layer, what its mixture of experts counted."""
+    return [[mixture.take().tolist() for mixture in mixtures(module)] for _, module in _steps(spec)]
 
 
 def _steps(spec: JobSpec) -> Iterator[tuple[float, nn.Sequential]]:

@@ -28,6 +28,10 @@ def of(name: str, pp: int = 4, layers: int = 16, **schedule: Any) -> dict[str, A
             "schedule": {"name": name, "chunks": 2} | schedule}
 
 
+def moe(ep: int = 1, dp: int = 1, tp: int = 1, **model: Any) -> dict[str, Any]:
+    return {"model": {"name": "moe"} | model, "grid": {"ep": ep, "dp": dp, "tp": tp}, "batch": 48 if ep == 3 else 64}
+
+
 def test_an_empty_job_is_a_whole_one() -> None:
     spec = parse({})
     assert spec == JobSpec()
@@ -61,7 +65,17 @@ def test_a_job_comes_back_from_its_json() -> None:
     ({"name": "x" * 121}, "name", "at most 120 characters would do"),
     ({"grid": {"pp": 3}}, "grid.pp", "4 layers do not divide into 3 stages; 1, 2 or 4 would do"),
     ({"grid": {"pp": 8}}, "grid.pp", "4 layers do not divide into 8 stages; 1, 2 or 4 would do"),
-    ({"grid": {"ep": 2}}, "grid.ep", "1 would do"),
+    ({"grid": {"ep": 2}}, "grid.ep", "this model has no experts; 1 would do, or the model 'moe'"),
+    (moe(ep=3), "grid.ep", "8 experts do not divide among 3 ranks; 1, 2, 4 or 8 would do"),
+    (moe(experts=4, top_k=5), "model.top_k", "there are 4 experts; 4 or less would do"),
+    (moe(experts=64, layers=4), "model.experts",
+     "in 4 layers there are more than 128; 2 layers or fewer would do, or fewer experts"),
+    (moe(balance=-1), "model.balance", "0.0 or more would do"),
+    (moe(capacity_factor=0), "model.capacity_factor", "more than 0.0 would do"),
+    (moe(depth=3), "model.depth", "there is no such field"),
+    (moe(ep=2, tp=2) | {"splits": {"tensor": {"sequence_parallel": True}}}, "splits.tensor.sequence_parallel",
+     "a router needs whole sequences, not the stretch of a tensor slice; false would do"),
+    (moe(ep=2, dp=2) | {"batch": 40}, "batch", "4 copies × 8 micro-batches do not divide a batch of 40; 32 or 64 would do"),
     ({"grid": {"tp": 3}}, "grid.tp", "4 heads and 256 bytes of the vocabulary and 128 features of the feed-forward do not divide "
                                      "among 3 ranks; 1, 2 or 4 would do"),
     ({"grid": {"tp": 8}}, "grid.tp", "4 heads do not divide among 8 ranks; 1, 2 or 4 would do"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dashboard.runs.words import copies_words, grid_words, splits_words
+from dashboard.runs.words import copies_words, grid_words, model_words, splits_words
 from trainer.presets import preset
 from trainer.spec import parse
 
@@ -10,6 +10,7 @@ from trainer.spec import parse
 @pytest.mark.parametrize("key, grid, splits", [
     ("pipeline-x-data", "2 stages × 2 copies", ""),
     ("three-axes", "2 stages × 2 copies × 2 tensor slices", "tensors"),
+    ("experts-x-data", "2 copies × 2 expert parts", "the experts, 4 of each layer on a rank"),
     ("ring-attention", "4 context parts", "the sequence in zigzag order, attention over a ring"),
 ])
 def test_axes_and_splits_in_words(key, grid, splits):
@@ -31,6 +32,16 @@ def test_both_splits_at_once():
 ])
 def test_what_copies_do(given, words):
     assert copies_words(parse(given).model_dump()) == words
+
+
+@pytest.mark.parametrize("given, words", [
+    ({"name": "gpt"}, "GPT, 4 layers of width 32, 4 heads, context 32"),
+    ({"name": "moe", "balance": 0}, "GPT with experts, 4 layers of width 32, 4 heads, context 32; "
+                                    "8 experts a layer, 2 a token, capacity factor 1.25, balance 0"),
+    ({"name": "perceptron"}, "perceptron, 2 hidden layers of 16"),
+])
+def test_a_model_in_words(given, words):
+    assert model_words(parse({"model": given}).model_dump()["model"]) == words
 
 
 def test_one_rank():

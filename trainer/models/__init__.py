@@ -8,8 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from trainer.models.gpt import GptModel
+from trainer.models.mixture import MixtureModel
 from trainer.models.perceptron import PerceptronModel
-from trainer.spec import JobSpec, Perceptron
+from trainer.spec import JobSpec, Moe, Perceptron
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
@@ -28,4 +29,6 @@ def model_of(spec: JobSpec) -> Model:
     dtype = DTYPES[spec.precision]
     if isinstance(spec.model, Perceptron):
         return PerceptronModel(spec.model, spec.seed, dtype)
+    if isinstance(spec.model, Moe):
+        return MixtureModel(spec.model, spec.seed, dtype)
     return GptModel(spec.model, spec.seed, dtype)

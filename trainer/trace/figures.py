@@ -83,7 +83,9 @@ STEP_DEFINITIONS = {
     "busy_ns": Definition("Busy", "ns", "Time in forwards and backwards, for each rank.", "Σ durations of forward and backward"),
     "wait_ns": Definition("Waiting", "ns", "Time in which compute stood still until a sender had sent, for each rank."),
     "collective_ns": Definition("In collectives", "ns", "Time in collectives, waiting for others included, for each rank."),
-    "loss": Definition("Loss", "loss", "The step's mean loss over all samples, before its gradients changed the weights."),
+    "loss": Definition(
+        "Loss", "loss", "The step's mean cross-entropy over all samples, before its gradients changed the weights."
+    ),
     "samples": Definition("Samples", "count", "Samples learned from in the step, over all copies of the model."),
     "samples_per_second": Definition(
         "Samples per second", "1/s", "How fast the step went through its samples.", "samples / step time"
@@ -93,7 +95,24 @@ STEP_DEFINITIONS = {
     "complete": Definition("Complete", "yes or no", "Whether every rank went through the step with no span missing."),
 }
 
-DEFINITIONS = {**STEP_DEFINITIONS, **RUN_DEFINITIONS}
+# Of a step's mixtures of experts: counters named by these keys, then layer and expert (`expert_load/2/7`), or the layer.
+EXPERT_DEFINITIONS = {
+    "expert_load": Definition(
+        "Load of an expert", "tokens", "Tokens that the expert worked on in the step, over all copies of the model.",
+    ),
+    "expert_dropped": Definition(
+        "Dropped tokens", "tokens",
+        "Tokens that the router chose the expert for but that found no room there, over all copies of the model.",
+        "load + dropped, added up over a layer's experts = top k × tokens of the step",
+    ),
+    "expert_penalty": Definition(
+        "Balancing penalty", "", "How unevenly a layer's router chooses: 1 if all experts get the same, E if one gets all; "
+        "the mean over samples. What is trained is the loss plus this of every layer, times the model's balance.",
+        "E · Σ (share of the sample's choices × mean share of the softmax), over E experts",
+    ),
+}
+
+DEFINITIONS = {**STEP_DEFINITIONS, **RUN_DEFINITIONS, **EXPERT_DEFINITIONS}
 
 
 def bubble_shares(busy_ns: float, ranks: int, window_ns: float) -> tuple[float, float]:
