@@ -48,6 +48,7 @@ def _of_json(path: str, field: type[models.Field[Any, Any]], **options: Any) -> 
 class Run(models.Model):
     id = models.CharField(primary_key=True, max_length=16, default=new_run_id, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="runs")
+    team = models.ForeignKey("accounts.Team", null=True, on_delete=models.SET_NULL, related_name="runs")  # None: it is private
     name = models.CharField(max_length=120)
     spec_json = models.JSONField()
     device = models.CharField(max_length=8)
@@ -85,6 +86,7 @@ class Run(models.Model):
         indexes = [
             models.Index(fields=["state", "created_at"]),
             models.Index(fields=["owner", "-created_at"]),
+            models.Index(fields=["team", "-created_at"]),
             models.Index(fields=["-created_at"]),
             models.Index(fields=["deleted_at"]),
         ]
@@ -102,10 +104,16 @@ class Run(models.Model):
 
 
 class ShareLink(models.Model):
-    """A way in for whoever holds the token. Only the token's digest is kept."""
+    """A way in for whoever holds the token, until it ends or is taken back. Only the token's digest is kept."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="share_links")
     token_digest = models.CharField(max_length=64, unique=True)
+    name = models.CharField(max_length=60, blank=True)
+    view = models.CharField(max_length=500, blank=True)  # what its page opens at: what stands behind the # of an address
+    with_comments = models.BooleanField(default=False)
+    uses = models.PositiveIntegerField(default=0)  # how often its page was opened
+    last_used_at = models.DateTimeField(null=True)
+    ends_at = models.DateTimeField(null=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     created_at = models.DateTimeField(auto_now_add=True)
     taken_back_at = models.DateTimeField(null=True)

@@ -32,16 +32,16 @@ def make(reader: StoreReader) -> bytes:
     cells = {name: column[cells["lane"] == Lane.COMPUTE] for name, column in cells.items()}
     first, count = from_ns // CELL_NS, max(1, -(-to_ns // CELL_NS) - from_ns // CELL_NS)
     columns = min(COLUMNS, count)
-    pixels = np.zeros((len(ranks), columns, 2), np.uint8)
+    looks = np.zeros((len(ranks), columns, 2), np.uint8)
     for lane, rank in enumerate(ranks):
         own = cells["rank"] == rank
         column = (cells["cell"][own] - first) * columns // count
         busy = np.zeros((columns, 256))  # by kind
         np.add.at(busy, (column, cells["kind"][own]), cells["busy_ns"][own])
         share = busy.sum(axis=1) / (CELL_NS * count / columns)
-        pixels[lane, :, 0] = busy.argmax(axis=1)
-        pixels[lane, :, 1] = np.clip(np.ceil(share * 255), 0, 255)
-    return bytes([VERSION, len(ranks), columns]) + pixels.tobytes()
+        looks[lane, :, 0] = busy.argmax(axis=1)
+        looks[lane, :, 1] = np.clip(np.ceil(share * 255), 0, 255)
+    return bytes([VERSION, len(ranks), columns]) + looks.tobytes()
 
 
 def _stretch(reader: StoreReader) -> tuple[int, int]:
@@ -56,15 +56,22 @@ def _stretch(reader: StoreReader) -> tuple[int, int]:
     return from_ns, max(from_ns + 1, min(end, from_ns + length))
 
 
+def pixels(picture: bytes) -> np.ndarray | None:
+    """Kind and coverage, of shape (lanes, columns, 2); None when it is no picture that this version made."""
+    if len(picture) < 3 or picture[0] != VERSION:
+        return None
+    return np.frombuffer(picture, np.uint8, offset=3).reshape(picture[1], picture[2], 2)
+
+
 def svg(picture: bytes) -> str:
     """The picture as inline SVG; colours come from the page, by the classes `kind-<name>`."""
-    if len(picture) < 3 or picture[0] != VERSION:
+    looks = pixels(picture)
+    if looks is None:
         return ""
-    lanes, columns = picture[1], picture[2]
-    pixels = np.frombuffer(picture, np.uint8, offset=3).reshape(lanes, columns, 2)
+    lanes, columns, _ = looks.shape
     outlines: dict[tuple[int, int], list[str]] = {}  # by kind and shade: one path for all its bars
     for lane in range(lanes):
-        for column, width, kind, shade in _bars(pixels[lane]):
+        for column, width, kind, shade in _bars(looks[lane]):
             outline = f"M{column} {lane * _LANE_HEIGHT}h{width}v{_BAR_HEIGHT}h-{width}z"
             outlines.setdefault((kind, shade), []).append(outline)
     bars = "".join(_path(kind, shade, "".join(parts)) for (kind, shade), parts in sorted(outlines.items()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,8 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from dashboard.runs import door
-from dashboard.runs.access import digest
-from dashboard.runs.models import ACTIVE, Run, ShareLink, State
+from dashboard.runs.models import ACTIVE, Run, State
 from trainer.spec import JobSpec
 
 # From each state, the states a run may go to.
@@ -23,10 +21,10 @@ NEXT: dict[str, tuple[str, ...]] = {
 }
 
 
-def launch(spec: JobSpec, owner: Any, fallback_name: str = "") -> Run:
-    """A queued run of `spec`, put before the workers once the transaction is through."""
+def launch(spec: JobSpec, owner: Any, fallback_name: str = "", team: Any = None) -> Run:
+    """A queued run of `spec`, the team's if one is given, put before the workers once the transaction is through."""
     run = Run.objects.create(
-        owner=owner, name=spec.name or fallback_name or describe(spec), spec_json=spec.model_dump(), device=spec.device
+        owner=owner, team=team, name=spec.name or fallback_name or describe(spec), spec_json=spec.model_dump(), device=spec.device
     )
     transaction.on_commit(lambda: door.put_in_queue(run.id, run.device))
     return run
@@ -78,6 +76,12 @@ def note(run_id: str, **fields: Any) -> None:
         door.tell(run_id)
 
 
+def give(run: Run, team: Any) -> None:
+    """From now on the run is `team`'s, or private to its owner when that is None."""
+    Run.objects.filter(pk=run.pk).update(team=team)
+    door.tell(run.pk)  # whoever looks at it and may no longer is shown out
+
+
 def adopt(owner: Any) -> None:
     """Runs that the command line launched before anybody had an account become the first owner's."""
     Run.objects.filter(owner=None).update(owner=owner)
@@ -102,18 +106,6 @@ def places_in_queue() -> dict[str, int]:
 
 def active_runs() -> list[Run]:
     return list(Run.objects.filter(state__in=ACTIVE))
-
-
-def share(run: Run, by: Any) -> tuple[ShareLink, str]:
-    """A new link and its token; the token is shown once and kept nowhere."""
-    token = secrets.token_urlsafe(24)
-    return ShareLink.objects.create(run=run, token_digest=digest(token), created_by=by), token
-
-
-def take_back(link: ShareLink) -> None:
-    link.taken_back_at = timezone.now()
-    link.save(update_fields=["taken_back_at"])
-    door.tell(link.run_id)
 
 
 def _tell_queue() -> None:

@@ -34,9 +34,12 @@ urlpatterns = [
     path("runs/<run:run_id>/exports/<slug:key>/", exporting.export, name="run-export"),
     path("runs/<run:run_id>/exports/<slug:key>/file/", exporting.export_file, name="run-export-file"),
     path("runs/<run:run_id>/stop/", acting.stop, name="run-stop"),
+    path("runs/<run:run_id>/give/", sharing.give, name="run-give"),
     path("runs/<run:run_id>/share/", sharing.share, name="run-share"),
     path("runs/<run:run_id>/share/<int:link_id>/take-back/", sharing.take_back, name="run-take-back"),
     path("runs/<run:run_id>/logs/<int:rank>/", logs.log, name="run-log"),
     path("s/<str:token>/", run.shared_run, name="shared-run"),
+    path("s/<str:token>/preview.png", run.preview, name="shared-preview"),
+    path("embed/<str:token>/", run.embedded_run, name="embedded-run"),
     path("s/<str:token>/logs/<int:rank>/", logs.shared_log, name="shared-run-log"),
 ]

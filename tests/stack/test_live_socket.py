@@ -11,7 +11,7 @@ from django.contrib.sessions.models import Session
 
 from dashboard.asgi import application
 from dashboard.live import room as room_module
-from dashboard.runs import services
+from dashboard.runs import links, services
 from dashboard.runs.models import Run, State
 from tests.people import EVERYBODY, gather
 from tests.stack.live_scene import Page
@@ -86,7 +86,7 @@ async def test_a_link_that_is_taken_back_closes_its_pages_and_no_others(people):
         for page in (holder, member):
             await page.open()
             await page.until(lambda page=page: page.states)
-        await sync_to_async(services.take_back)(people.link)
+        await sync_to_async(links.take_back)(people.link)
         await holder.until(lambda: holder.close_code)
         assert holder.close_code == 4404
         await sync_to_async(services.note)(people.run.id, steps_done=3)

@@ -2,116 +2,170 @@
 
 import re
 import secrets
+from datetime import timedelta
 
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
 
-from dashboard.accounts import tokens
+from dashboard.accounts import teams, tokens
+from dashboard.roles import Role
 from dashboard.runs import services
-from dashboard.runs.models import SavedView
+from dashboard.runs.models import Run, SavedView, ShareLink
 from tests.people import EVERYBODY, gather
 from trainer.presets import PRESETS
 
-OK, FOUND, UNKNOWN, FORBIDDEN_METHOD, REFUSED, LOGIN = 200, 302, 404, 405, 401, "login"
+OK, MADE, EMPTY, FOUND, UNKNOWN, WRONG_METHOD, REFUSED, FORBIDDEN, LOGIN = 200, 201, 204, 302, 404, 405, 401, 403, "login"
 
-# What a GET answers: owner, member, outsider, nobody, link holder.
+
+def page(*accounts):
+    """Answers of a page to owner, member, editor, viewer, outsider; strangers are sent to the login."""
+    return (*accounts, LOGIN, LOGIN)
+
+
+def api(*accounts):
+    """The same for the API, which refuses strangers."""
+    return (*accounts, REFUSED, REFUSED)
+
+
+def anyone(answer):
+    return (answer,) * len(EVERYBODY)
+
+
+def of_run(kind, answer, needs=Role.VIEWER):
+    """An address of the run: who has no part in it cannot tell it from none, who has too small a one is told so."""
+    editor = answer if Role.EDITOR.allows(needs) else FORBIDDEN
+    viewer = answer if Role.VIEWER.allows(needs) else FORBIDDEN
+    return kind(answer, answer, editor, viewer, UNKNOWN)
+
+
+def with_account(kind, answer):
+    return kind(*(answer,) * 5)
+
+
+POST_ONLY, API_POST_ONLY = with_account(page, WRONG_METHOD), anyone(WRONG_METHOD)
+SEEN, API_SEEN = of_run(page, OK), of_run(api, OK)
+LOGGED_IN, API_LOGGED_IN = with_account(page, OK), with_account(api, OK)
+
 GET = {
-    "login": (FOUND, FOUND, FOUND, OK, OK),
-    "logout": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
-    "welcome": (UNKNOWN,) * 5,
-    "account": (OK, OK, OK, LOGIN, LOGIN),
-    "token-take-back": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
-    "runs": (OK, OK, OK, LOGIN, LOGIN),
-    "runs-bulk": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
-    "runs-save-view": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
-    "runs-forget-view": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
-    "runs-compare": (OK, OK, UNKNOWN, LOGIN, LOGIN),
-    "runs-compare-loss": (OK, OK, UNKNOWN, LOGIN, LOGIN),
-    "runs-rows": (OK, OK, OK, LOGIN, LOGIN),
-    "launch": (OK, OK, OK, LOGIN, LOGIN),
-    "launch-check": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
-    "run": (OK, OK, UNKNOWN, LOGIN, LOGIN),
-    "run-stop": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
-    "run-change": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
-    "run-again": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
-    "run-exports": (OK, OK, UNKNOWN, LOGIN, LOGIN),
-    "run-export": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
-    "run-export-file": (UNKNOWN, UNKNOWN, UNKNOWN, LOGIN, LOGIN),  # none was made
-    "run-share": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
-    "run-take-back": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
-    "run-log": (OK, OK, UNKNOWN, LOGIN, LOGIN),
-    "run-chart": (OK, OK, UNKNOWN, LOGIN, LOGIN),
-    "shared-run": (OK,) * 5,
-    "shared-run-log": (OK,) * 5,
-    "shared-chart": (OK,) * 5,
-    "run-panel": (OK, OK, UNKNOWN, LOGIN, LOGIN),
-    "shared-panel": (OK,) * 5,
-    "healthz": (503,) * 5,  # there is no Redis in unit tests
-    "openapi-json": (OK, OK, OK, LOGIN, LOGIN),
-    "openapi-view": (OK, OK, OK, LOGIN, LOGIN),
-    "api-root": (UNKNOWN,) * 5,
-    "presets": (OK, OK, OK, REFUSED, REFUSED),
-    "list_runs": (OK, OK, OK, REFUSED, REFUSED),
-    "me": (OK, OK, OK, REFUSED, REFUSED),
-    "workers": (503, 503, 503, REFUSED, REFUSED),
-    "show": (OK, OK, UNKNOWN, REFUSED, REFUSED),
-    "steps": (OK, OK, UNKNOWN, REFUSED, REFUSED),
-    "log": (OK, OK, UNKNOWN, REFUSED, REFUSED),
-    "links": (OK, OK, UNKNOWN, REFUSED, REFUSED),
-    "compare": (OK, OK, UNKNOWN, REFUSED, REFUSED),
-    "exports": (OK, OK, UNKNOWN, REFUSED, REFUSED),
-    "make": (FORBIDDEN_METHOD,) * 5,
-    "export_file": (UNKNOWN, UNKNOWN, UNKNOWN, REFUSED, REFUSED),
-    "stop": (FORBIDDEN_METHOD,) * 5,
-    "again": (FORBIDDEN_METHOD,) * 5,
-    "restore": (FORBIDDEN_METHOD,) * 5,
-    "take_back": (FORBIDDEN_METHOD,) * 5,
-    "change": (OK, OK, UNKNOWN, REFUSED, REFUSED),  # the address of "show"
-    "delete": (OK, OK, UNKNOWN, REFUSED, REFUSED),
-    "share": (OK, OK, UNKNOWN, REFUSED, REFUSED),  # the address of "links"
+    "login": (FOUND,) * 5 + (OK, OK),
+    "logout": POST_ONLY,
+    "welcome": anyone(UNKNOWN),
+    "invited": anyone(OK),
+    "account": LOGGED_IN,
+    "token-take-back": POST_ONLY,
+    "team": SEEN,
+    "team-make": POST_ONLY,
+    "team-invite": POST_ONLY,
+    "invitation-take-back": POST_ONLY,
+    "team-member": POST_ONLY,
+    "runs": LOGGED_IN,
+    "runs-bulk": POST_ONLY,
+    "runs-save-view": POST_ONLY,
+    "runs-forget-view": POST_ONLY,
+    "runs-compare": SEEN,
+    "runs-compare-loss": SEEN,
+    "runs-rows": LOGGED_IN,
+    "launch": LOGGED_IN,
+    "launch-check": POST_ONLY,
+    "run": SEEN,
+    "run-stop": POST_ONLY,
+    "run-change": POST_ONLY,
+    "run-again": POST_ONLY,
+    "run-exports": SEEN,
+    "run-export": POST_ONLY,
+    "run-export-file": with_account(page, UNKNOWN),  # none was made
+    "run-give": POST_ONLY,
+    "run-share": POST_ONLY,
+    "run-take-back": POST_ONLY,
+    "run-log": SEEN,
+    "run-chart": SEEN,
+    "run-panel": SEEN,
+    "shared-run": anyone(OK),
+    "shared-run-log": anyone(OK),
+    "shared-preview": anyone(OK),
+    "embedded-run": anyone(OK),
+    "shared-chart": anyone(OK),
+    "shared-panel": anyone(OK),
+    "healthz": anyone(503),  # there is no Redis in unit tests
+    "openapi-json": LOGGED_IN,
+    "openapi-view": LOGGED_IN,
+    "api-root": anyone(UNKNOWN),
+    "presets": API_LOGGED_IN,
+    "list_runs": API_LOGGED_IN,
+    "me": API_LOGGED_IN,
+    "workers": with_account(api, 503),
+    "show": API_SEEN,
+    "steps": API_SEEN,
+    "log": API_SEEN,
+    "links": of_run(api, OK, Role.EDITOR),
+    "compare": API_SEEN,
+    "exports": API_SEEN,
+    "make": API_POST_ONLY,
+    "export_file": with_account(api, UNKNOWN),
+    "stop": API_POST_ONLY,
+    "again": API_POST_ONLY,
+    "restore": API_POST_ONLY,
+    "give": API_POST_ONLY,
+    "take_back": API_POST_ONLY,
+    "change": API_SEEN,  # the address of "show"
+    "delete": API_SEEN,
+    "share": of_run(api, OK, Role.EDITOR),  # the address of "links"
 }
 # What a POST answers, where there is one.
 POST = {
-    "logout": (FOUND, FOUND, FOUND, LOGIN, LOGIN),
-    "welcome": (UNKNOWN,) * 5,
-    "launch": (FOUND, FOUND, FOUND, LOGIN, LOGIN),
-    "launch-check": (OK, OK, OK, LOGIN, LOGIN),
-    "run-stop": (FOUND, FOUND, UNKNOWN, LOGIN, LOGIN),
-    "account": (422, 422, 422, LOGIN, LOGIN),
-    "token-take-back": (UNKNOWN, FOUND, UNKNOWN, LOGIN, LOGIN),  # the member's
-    "runs-bulk": (FOUND, FOUND, FOUND, LOGIN, LOGIN),  # in silence: which of the runs are there is secret
-    "runs-save-view": (FOUND, FOUND, FOUND, LOGIN, LOGIN),
-    "runs-forget-view": (UNKNOWN, FOUND, UNKNOWN, LOGIN, LOGIN),  # the member's
-    "run-change": (FOUND, FOUND, UNKNOWN, LOGIN, LOGIN),
-    "run-again": (FOUND, FOUND, UNKNOWN, LOGIN, LOGIN),
-    "run-export": (FOUND, FOUND, UNKNOWN, LOGIN, LOGIN),
-    "make": (OK, OK, UNKNOWN, REFUSED, REFUSED),
-    "again": (201, 201, UNKNOWN, REFUSED, REFUSED),
-    "restore": (UNKNOWN, UNKNOWN, UNKNOWN, REFUSED, REFUSED),  # it was not deleted
-    "run-share": (FOUND, FOUND, UNKNOWN, LOGIN, LOGIN),
-    "run-take-back": (FOUND, FOUND, UNKNOWN, LOGIN, LOGIN),
-    "stop": (OK, OK, UNKNOWN, REFUSED, REFUSED),
-    "shared-run": (FORBIDDEN_METHOD,) * 5,
-    "shared-run-log": (FORBIDDEN_METHOD,) * 5,
+    "logout": with_account(page, FOUND),
+    "welcome": anyone(UNKNOWN),
+    "invited": (FOUND,) * 5 + (422, 422),
+    "launch": with_account(page, FOUND),
+    "launch-check": LOGGED_IN,
+    "account": with_account(page, 422),
+    "token-take-back": page(UNKNOWN, FOUND, UNKNOWN, UNKNOWN, UNKNOWN),  # the member's
+    "team-make": with_account(page, FOUND),
+    "team-invite": of_run(page, MADE, Role.OWNER),
+    "invitation-take-back": of_run(page, FOUND, Role.OWNER),
+    "team-member": of_run(page, FOUND, Role.OWNER),
+    "runs-bulk": with_account(page, FOUND),  # in silence: which of the runs are there is secret
+    "runs-save-view": with_account(page, FOUND),
+    "runs-forget-view": page(UNKNOWN, FOUND, UNKNOWN, UNKNOWN, UNKNOWN),  # the member's
+    "run-stop": of_run(page, FOUND, Role.EDITOR),
+    "run-change": of_run(page, FOUND, Role.EDITOR),
+    "run-again": of_run(page, FOUND),
+    "run-export": of_run(page, FOUND),
+    "run-give": of_run(page, FOUND, Role.OWNER),
+    "run-share": of_run(page, FOUND, Role.EDITOR),
+    "run-take-back": of_run(page, FOUND, Role.EDITOR),
+    "make": of_run(api, OK),
+    "again": of_run(api, MADE),
+    "restore": with_account(api, UNKNOWN),  # it was not deleted
+    "stop": of_run(api, OK, Role.EDITOR),
+    "shared-run": anyone(WRONG_METHOD),
+    "shared-run-log": anyone(WRONG_METHOD),
 }
-API = ("openapi-json", "openapi-view", "api-root", "presets", "list_runs", "show", "stop", "me", "workers", "steps", "log",
+OPEN_POSTS = {"welcome", "invited", "shared-run", "shared-run-log"}  # those that ask for no login
+API = ("openapi-json", "openapi-view", "api-root", "presets", "list_runs", "show", "stop", "me", "workers", "steps", "log", "give",
        "links", "compare", "again", "restore", "take_back", "change", "delete", "share", "exports", "make", "export_file")
 NAMESPACES = dict.fromkeys(API, "api:")
-BODIES = {"runs-bulk": {"do": "archive"}, "again": {"schedule": "gpipe"}}
+BODIES = {
+    "runs-bulk": {"do": "archive"}, "again": {"schedule": "gpipe"}, "team-make": {"name": "new"},
+    "team-invite": {"role": "viewer", "days": 7, "most_uses": 3}, "team-member": {"do": "role", "role": "viewer"},
+}
 
 
 def address(name, people):
+    member = people.user("member")
+    invitation, invitation_token = teams.invite(people.team, member, Role.VIEWER, 7, 5)
     values = {
         "run_id": people.run.pk, "token": people.token, "link_id": people.link.pk, "rank": 0, "key": "steps-csv",
         "name": "pipeline" if name.endswith("panel") else "loss",
-        "token_id": tokens.make(people.user("member"), "ci", ["read"])[0].pk,
-        "view_id": SavedView.objects.create(user=people.user("member"), name=secrets.token_hex(4), address="q=state:failed").pk,
+        "team_id": people.team.pk, "invitation_id": invitation.pk, "user_id": people.user("viewer").pk,
+        "token_id": tokens.make(member, "ci", ["read"])[0].pk,
+        "view_id": SavedView.objects.create(user=member, name=secrets.token_hex(4), address="q=state:failed").pk,
     }
-    pattern = patterns()[name]
-    wanted = {key: values[key] for key in pattern.pattern.converters} if name != "welcome" else {"token": "x" * 64}
-    found = reverse(NAMESPACES.get(name, "") + name, kwargs=wanted)
+    values |= {"welcome": {"token": "x" * 64}, "invited": {"token": invitation_token}}.get(name, {})
+    found = reverse(NAMESPACES.get(name, "") + name, kwargs={key: values[key] for key in patterns()[name].pattern.converters})
     if "compare" in name:
-        other = services.launch(PRESETS["ddp-digits"].spec, people.user("member"))
+        other = services.launch(PRESETS["ddp-digits"].spec, member, team=people.team)
         return f"{found}?run={people.run.pk}&run={other.pk}"
     return found
 
@@ -137,10 +191,10 @@ def test_the_table_knows_every_address():
     assert set(patterns()) == set(GET)
 
 
-@pytest.mark.parametrize("who", EVERYBODY)
 @pytest.mark.parametrize("name", GET)
-def test_get(people, name, who):
-    assert told(people.client(who).get(address(name, people))) == GET[name][EVERYBODY.index(who)]
+def test_get(people, name):
+    answers = {who: told(people.client(who).get(address(name, people))) for who in EVERYBODY}
+    assert answers == dict(zip(EVERYBODY, GET[name], strict=True))
 
 
 @pytest.mark.parametrize("who", EVERYBODY)
@@ -153,16 +207,17 @@ def test_post(people, name, who):
 
 @pytest.mark.parametrize("who", EVERYBODY)
 @pytest.mark.parametrize("method, name, body, answers", [
-    ("patch", "change", '{"pinned": true}', (OK, OK, UNKNOWN, REFUSED, REFUSED)),
-    ("delete", "delete", "", (409, 409, UNKNOWN, REFUSED, REFUSED)),  # it has not ended
-    ("delete", "take_back", "", (204, 204, UNKNOWN, REFUSED, REFUSED)),
+    ("patch", "change", '{"pinned": true}', of_run(api, OK, Role.EDITOR)),
+    ("put", "give", '{"team": null}', of_run(api, OK, Role.OWNER)),
+    ("delete", "delete", "", of_run(api, 409, Role.OWNER)),  # it has not ended
+    ("delete", "take_back", "", of_run(api, EMPTY, Role.EDITOR)),
 ])
 def test_other_methods_of_the_api(people, method, name, body, answers, who):
     answer = getattr(people.client(who), method)(address(name, people), body, content_type="application/json")
     assert answer.status_code == answers[EVERYBODY.index(who)]
 
 
-@pytest.mark.parametrize("name", sorted({*POST} - {"welcome", "shared-run", "shared-run-log"}))
+@pytest.mark.parametrize("name", sorted({*POST} - OPEN_POSTS))
 def test_a_post_from_another_site_changes_nothing(people, name):
     client = people.client("owner", enforce_csrf_checks=True)
     assert client.post(address(name, people)).status_code == 403
@@ -180,18 +235,30 @@ def without_csrf(response):
 
 
 @pytest.mark.parametrize("token", ["x", "x" * 32, "x" * 300, "..", "%00", "a'b", "é" * 30])
-def test_a_wrong_or_malformed_token_opens_nothing(people, token):
-    client = people.client("link_holder")
-    assert client.get(f"/s/{token}/").status_code == 404
-    assert client.get(f"/s/{token}/logs/0/").status_code == 404
+@pytest.mark.parametrize("path", ["/s/{}/", "/s/{}/logs/0/", "/invited/{}/"])
+def test_a_wrong_or_malformed_token_opens_nothing(people, token, path):
+    assert people.client("link_holder").get(path.format(token)).status_code == 404
 
 
-def test_a_link_that_was_taken_back_opens_nothing(people):
-    client = people.client("link_holder")
-    assert client.get(f"/s/{people.token}/").status_code == 200
-    services.take_back(people.link)
-    assert client.get(f"/s/{people.token}/").status_code == 404
-    assert client.get(f"/s/{people.token}/logs/0/").status_code == 404
+SHARED = sorted(name for name in GET if name.startswith(("shared-", "embedded-")))
+OVER = {
+    "taken back": {"taken_back_at": timezone.now()},
+    "ended": {"ends_at": timezone.now() - timedelta(seconds=1)},
+    "of a run that is deleted": None,
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+@pytest.mark.parametrize("how", OVER)
+def test_a_link_that_is_over_opens_nothing(people, name, how):
+    url, client = address(name, people), people.client("link_holder")
+    assert client.get(url).status_code == OK
+    if how == "of a run that is deleted":
+        Run.objects.update(deleted_at=timezone.now())
+    else:
+        ShareLink.objects.update(**OVER[how])
+    assert client.get(url).status_code == UNKNOWN
+    assert people.client("owner").get(url).status_code == UNKNOWN  # it is the link that opens, whoever holds it
 
 
 def test_a_link_opens_its_run_alone(people):
@@ -203,4 +270,4 @@ def test_a_link_opens_its_run_alone(people):
 
 def test_gather_makes_everybody(db):
     people = gather(PRESETS["ddp-digits"].spec)
-    assert [who for who in EVERYBODY if people.user(who)] == ["owner", "member", "outsider"]
+    assert [who for who in EVERYBODY if people.user(who)] == ["owner", "member", "editor", "viewer", "outsider"]

@@ -15,10 +15,15 @@ export function readAddress(hash) {
   };
 }
 
-export function writeAddress({ range, span }) {
+/** The same as text, without the #. */
+export function addressOf({ range, span }) {
   const parts = [];
   if (range) parts.push(`t=${range.map((ns) => Math.round(ns)).join(",")}`);
   if (span) parts.push(`span=${span.rank},${span.lane},${span.startNs}`);
-  const wanted = parts.length ? `#${parts.join("&")}` : "";
+  return parts.join("&");
+}
+
+export function writeAddress(address) {
+  const wanted = address ? `#${address}` : "";
   if (wanted !== location.hash) history.replaceState(history.state, "", wanted || location.pathname + location.search);
 }

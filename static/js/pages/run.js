@@ -1,6 +1,5 @@
 /** The run page: what comes from the server goes to the timeline and the figures; what the visitor does goes to the timeline. */
 
-import { readAddress, writeAddress } from "../core/address.js";
 import { Colours } from "../core/colours.js";
 import { setText, throttled } from "../core/dom.js";
 import { count, durationNs } from "../core/format.js";
@@ -11,10 +10,13 @@ import { Timeline } from "../timeline/timeline.js";
 import { chart } from "../views/chart.js";
 import { Details } from "../views/details.js";
 import { bindDialogs } from "../views/dialogs.js";
+import { bindFollowing } from "../views/following.js";
 import { bindTimelineKeys } from "../views/keys.js";
 import { bindMenus } from "../views/menus.js";
 import { Now, median, stepNs } from "../views/now.js";
 import { Panels } from "../views/panels.js";
+import { Place } from "../views/place.js";
+import { bindShareDialog } from "../views/share.js";
 import { StateView, emptyWords } from "../views/state.js";
 import { Surface } from "../views/surface.js";
 import { Totals } from "../views/totals.js";
@@ -39,7 +41,10 @@ const panels = new Panels(part("panels"), { run: () => run, timeline, readBase, 
 const charts = [...root.querySelectorAll("[data-chart]")].map(chart);
 new Details({ details: part("details"), why: part("why"), hint: part("hint") }, timeline);
 new Totals({ totals: part("totals"), title: part("totals-title") }, timeline);
+const place = new Place(timeline, location.hash || root.dataset.view);
+const showFollowing = bindFollowing(timeline, part);
 bindDialogs();
+bindShareDialog(place);
 bindMenus();
 bindTimelineKeys(timeline, interaction, document.getElementById("keys-dialog"));
 
@@ -72,46 +77,7 @@ const refreshCharts = throttled(CHARTS_MS, () => {
   for (const each of charts) each.refresh();
 });
 
-// The address
-
-const wanted = readAddress(location.hash);
-if (wanted.range) timeline.follow(false);
-
-/** What the address asks for is shown as soon as it is here. */
-function showWanted(isAllHere) {
-  if (wanted.range && (isAllHere || timeline.trace.lastEndNs >= wanted.range[1])) {
-    timeline.setRange(...wanted.range);
-    wanted.range = null;
-  }
-  const lane = wanted.span && timeline.trace.lane(wanted.span.rank, wanted.span.lane);
-  if (lane && lane.lastEndNs > wanted.span.startNs) {
-    const place = lane.firstEndingAfter(wanted.span.startNs);
-    if (place < lane.end && lane.startOf(place) === wanted.span.startNs) timeline.select(lane.spanAt(place));
-    wanted.span = null;
-  }
-}
-
-const keepAddress = throttled(300, () => {
-  if (wanted.range || wanted.span) return;
-  const { view, selected, isFollowing, hasChosenScale } = timeline;
-  writeAddress({ range: isFollowing || !hasChosenScale ? null : [view.fromNs, view.toNs], span: selected });
-});
-
 timeline.addEventListener("view", showRange);
-for (const name of ["view", "select", "follow"]) timeline.addEventListener(name, keepAddress);
-
-// Following
-
-const showFollowing = () => {
-  const button = part("follow");
-  button.classList.toggle("on", timeline.isFollowing);
-  button.setAttribute("aria-pressed", String(timeline.isFollowing));
-  button.disabled = !timeline.isGrowing;
-};
-timeline.addEventListener("follow", showFollowing);
-part("follow").addEventListener("click", () => timeline.follow(!timeline.isFollowing));
-part("fit").addEventListener("click", () => timeline.fit());
-showFollowing();
 
 // What comes from the server
 
@@ -130,7 +96,7 @@ function onFrames(frames, events, complete) {
   timeline.append(frames);
   for (const event of events) if (event.type === "steps") addRows(event.rows);
   if (complete) end();
-  showWanted(complete);
+  place.show(complete);
   showFigures();
   showRange();
 }
