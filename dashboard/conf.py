@@ -60,6 +60,7 @@ class Conf:
     allowed_hosts: list[str]  # LOCKSTEP_HOSTS: names under which the server answers, comma-separated
     origins: list[str]  # LOCKSTEP_ORIGINS: https://… addresses when behind a proxy
     embed_in: list[str]  # LOCKSTEP_EMBED_IN: origins of sites that may show shared runs in a frame, comma-separated
+    hook_hosts: list[str]  # LOCKSTEP_HOOK_HOSTS: hosts in private networks that teams' webhooks may call, comma-separated
     debug: bool  # LOCKSTEP_DEBUG
     runs_at_once: int  # LOCKSTEP_RUNS_AT_ONCE: by one worker
     most_ranks: int  # LOCKSTEP_MOST_RANKS: of one run on one worker
@@ -113,6 +114,7 @@ def load() -> Conf:
         allowed_hosts=[*_list("LOCKSTEP_HOSTS"), "localhost", "127.0.0.1", "[::1]"],
         origins=_list("LOCKSTEP_ORIGINS"),
         embed_in=_origins("LOCKSTEP_EMBED_IN"),
+        hook_hosts=_list("LOCKSTEP_HOOK_HOSTS"),
         debug=_flag("LOCKSTEP_DEBUG"),
         runs_at_once=_number("LOCKSTEP_RUNS_AT_ONCE", 1, 1, 64),
         most_ranks=_number("LOCKSTEP_MOST_RANKS", 64, 1, 1024),

@@ -23,8 +23,7 @@ from dashboard.roles import MAY, Role
 def make_team(request: HttpRequest) -> HttpResponse:
     form = TeamForm(request.user, request.POST)
     if not form.is_valid():
-        for problem in (text for texts in form.errors.values() for text in texts):
-            messages.error(request, problem)
+        messages.error(request, " ".join(str(text) for texts in form.errors.values() for text in texts))
         return redirect("account")
     return redirect("team", teams.make(form.cleaned_data["name"], request.user).pk)
 

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from dashboard.accounts.models import Invitation, Membership, Team
 from dashboard.roles import Role
+from dashboard.runs import door
 from dashboard.runs.access import digest
 
 MOST_TEAMS = 20  # of one user
@@ -84,6 +85,7 @@ def accept(invitation: Invitation, user: Any) -> Membership:
         joined, _ = Membership.objects.update_or_create(
             team=invitation.team, user=user, defaults={"role": invitation.role}
         )
+        transaction.on_commit(lambda: door.tell_of_teams(user.pk))
     return joined
 
 
@@ -99,6 +101,7 @@ def remove(team: Team, user_id: int) -> None:
     with transaction.atomic():
         _member(team, user_id).delete()
         _check_owned(team)
+    door.tell_of_teams(user_id)
 
 
 def _member(team: Team, user_id: int) -> QuerySet[Membership]:

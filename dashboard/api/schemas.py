@@ -158,6 +158,46 @@ class NewLink(LinkOut):
     url: str
 
 
+class Spot(Body):
+    """`run`, `range` (from_ns, to_ns), `span` (those of a range, rank, lane) or `rank`; times in ns on the run's clock."""
+
+    kind: str
+    from_ns: float | None = None
+    to_ns: float | None = None
+    rank: int | None = None
+    lane: int | None = None
+
+
+class NewText(Body):
+    text: str = Field(description="Markdown; @name tells a teammate")
+
+
+class NewComment(NewText):
+    about: Spot | None = Field(None, description="the whole run where it is left out")
+    parent: int | None = Field(None, description="the thread that it answers in")
+
+
+class CommentOut(Schema):
+    """Times are milliseconds since 1970, UTC; those of `about` are ns on the run's clock."""
+
+    id: int
+    parent: int | None
+    author: str | None
+    is_own: bool
+    text: str
+    html: str
+    about: dict[str, Any]
+    made: int
+    edited: int | None
+    is_deleted: bool
+
+
+class CommentPage(Schema):
+    comments: list[CommentOut]
+    through: int
+    more: bool
+
+
 class ExportOut(Schema):
     format: str
     title: str

@@ -65,6 +65,7 @@ class Run(models.Model):
     ended_at = models.DateTimeField(null=True)
     sealed_at = models.DateTimeField(null=True)  # all it recorded is on disk
     note = models.TextField(blank=True, max_length=4000)
+    comments_revision = models.PositiveIntegerField(default=0)  # grows with every change of its comments
     pinned_at = models.DateTimeField(null=True)
     archived_at = models.DateTimeField(null=True)
     deleted_at = models.DateTimeField(null=True)  # seen by nobody from then on; may come back until it is purged

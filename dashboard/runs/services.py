@@ -8,6 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from dashboard.notices import telling
 from dashboard.runs import door
 from dashboard.runs.models import ACTIVE, Run, State
 from trainer.spec import JobSpec
@@ -27,6 +28,7 @@ def launch(spec: JobSpec, owner: Any, fallback_name: str = "", team: Any = None)
         owner=owner, team=team, name=spec.name or fallback_name or describe(spec), spec_json=spec.model_dump(), device=spec.device
     )
     transaction.on_commit(lambda: door.put_in_queue(run.id, run.device))
+    transaction.on_commit(lambda: door.tell_lists(run))
     return run
 
 
@@ -51,6 +53,10 @@ def move(run_id: str, to: str, only_from: Iterable[str] | None = None, **fields:
         door.tell(run_id)
         if to == State.STOPPED:
             _tell_queue()
+        run = Run.objects.defer("picture").get(pk=run_id)
+        door.tell_lists(run)
+        if run.has_ended:
+            telling.run_ended(run)
     return went
 
 
@@ -80,6 +86,9 @@ def give(run: Run, team: Any) -> None:
     """From now on the run is `team`'s, or private to its owner when that is None."""
     Run.objects.filter(pk=run.pk).update(team=team)
     door.tell(run.pk)  # whoever looks at it and may no longer is shown out
+    door.tell_lists(run)  # those it was in
+    run.team = team
+    door.tell_lists(run)
 
 
 def adopt(owner: Any) -> None:

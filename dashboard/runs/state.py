@@ -47,8 +47,8 @@ def as_dict(run: Run, place: int | None = None) -> dict[str, Any]:
 
 
 def for_page(run: Run) -> dict[str, Any]:
-    """The same for the run's own page, with what it waits for while it is queued."""
-    return as_dict(run) | {"waits_for": waits_for(run)}
+    """The same for the run's own page: what it waits for while it is queued, and how often its comments changed."""
+    return as_dict(run) | {"waits_for": waits_for(run), "comments_revision": run.comments_revision}
 
 
 def _addresses(spec: JobSpec) -> list[dict[str, int]]:

@@ -9,6 +9,8 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
 from dashboard.accounts import teams, tokens
+from dashboard.comments import services as comments
+from dashboard.notices.models import Webhook
 from dashboard.roles import Role
 from dashboard.runs import services
 from dashboard.runs.models import Run, SavedView, ShareLink
@@ -59,6 +61,10 @@ GET = {
     "team-invite": POST_ONLY,
     "invitation-take-back": POST_ONLY,
     "team-member": POST_ONLY,
+    "webhooks": of_run(page, OK, Role.OWNER),
+    "webhook-remove": POST_ONLY,
+    "notices": LOGGED_IN,
+    "notices-read": POST_ONLY,
     "runs": LOGGED_IN,
     "runs-bulk": POST_ONLY,
     "runs-save-view": POST_ONLY,
@@ -81,6 +87,8 @@ GET = {
     "run-log": SEEN,
     "run-chart": SEEN,
     "run-panel": SEEN,
+    "run-comments": SEEN,
+    "shared-comments": anyone(UNKNOWN),  # this link is without them
     "shared-run": anyone(OK),
     "shared-run-log": anyone(OK),
     "shared-preview": anyone(OK),
@@ -103,6 +111,10 @@ GET = {
     "exports": API_SEEN,
     "make": API_POST_ONLY,
     "export_file": with_account(api, UNKNOWN),
+    "comments": API_SEEN,
+    "comment": API_SEEN,  # the address of "comments"
+    "edit_comment": API_POST_ONLY,
+    "delete_comment": API_POST_ONLY,
     "stop": API_POST_ONLY,
     "again": API_POST_ONLY,
     "restore": API_POST_ONLY,
@@ -125,6 +137,9 @@ POST = {
     "team-invite": of_run(page, MADE, Role.OWNER),
     "invitation-take-back": of_run(page, FOUND, Role.OWNER),
     "team-member": of_run(page, FOUND, Role.OWNER),
+    "webhooks": of_run(page, MADE, Role.OWNER),
+    "webhook-remove": of_run(page, FOUND, Role.OWNER),
+    "notices-read": with_account(page, FOUND),
     "runs-bulk": with_account(page, FOUND),  # in silence: which of the runs are there is secret
     "runs-save-view": with_account(page, FOUND),
     "runs-forget-view": page(UNKNOWN, FOUND, UNKNOWN, UNKNOWN, UNKNOWN),  # the member's
@@ -137,17 +152,22 @@ POST = {
     "run-take-back": of_run(page, FOUND, Role.EDITOR),
     "make": of_run(api, OK),
     "again": of_run(api, MADE),
+    "comment": of_run(api, MADE),
     "restore": with_account(api, UNKNOWN),  # it was not deleted
     "stop": of_run(api, OK, Role.EDITOR),
     "shared-run": anyone(WRONG_METHOD),
     "shared-run-log": anyone(WRONG_METHOD),
 }
 OPEN_POSTS = {"welcome", "invited", "shared-run", "shared-run-log"}  # those that ask for no login
-API = ("openapi-json", "openapi-view", "api-root", "presets", "list_runs", "show", "stop", "me", "workers", "steps", "log", "give",
-       "links", "compare", "again", "restore", "take_back", "change", "delete", "share", "exports", "make", "export_file")
+API = (
+    "openapi-json", "openapi-view", "api-root", "presets", "list_runs", "show", "stop", "me", "workers", "steps", "log", "links",
+    "give", "comments", "comment", "edit_comment", "delete_comment", "compare", "again", "restore", "take_back", "change", "delete",
+    "share", "exports", "make", "export_file",
+)
 NAMESPACES = dict.fromkeys(API, "api:")
 BODIES = {
     "runs-bulk": {"do": "archive"}, "again": {"schedule": "gpipe"}, "team-make": {"name": "new"},
+    "comment": {"text": "look"}, "webhooks": {"url": "https://1.1.1.1/hook"},
     "team-invite": {"role": "viewer", "days": 7, "most_uses": 3}, "team-member": {"do": "role", "role": "viewer"},
 }
 
@@ -158,6 +178,8 @@ def address(name, people):
     values = {
         "run_id": people.run.pk, "token": people.token, "link_id": people.link.pk, "rank": 0, "key": "steps-csv",
         "name": "pipeline" if name.endswith("panel") else "loss",
+        "hook_id": Webhook.objects.create(team=people.team, url="https://example.org/", secret="s").pk,
+        "comment_id": comments.write(people.run, member, "first").pk,
         "team_id": people.team.pk, "invitation_id": invitation.pk, "user_id": people.user("viewer").pk,
         "token_id": tokens.make(member, "ci", ["read"])[0].pk,
         "view_id": SavedView.objects.create(user=member, name=secrets.token_hex(4), address="q=state:failed").pk,
@@ -207,6 +229,8 @@ def test_post(people, name, who):
 
 @pytest.mark.parametrize("who", EVERYBODY)
 @pytest.mark.parametrize("method, name, body, answers", [
+    ("patch", "edit_comment", '{"text": "better"}', api(UNKNOWN, OK, UNKNOWN, UNKNOWN, UNKNOWN)),  # the member's
+    ("delete", "delete_comment", "", api(UNKNOWN, EMPTY, UNKNOWN, UNKNOWN, UNKNOWN)),
     ("patch", "change", '{"pinned": true}', of_run(api, OK, Role.EDITOR)),
     ("put", "give", '{"team": null}', of_run(api, OK, Role.OWNER)),
     ("delete", "delete", "", of_run(api, 409, Role.OWNER)),  # it has not ended
@@ -240,7 +264,7 @@ def test_a_wrong_or_malformed_token_opens_nothing(people, token, path):
     assert people.client("link_holder").get(path.format(token)).status_code == 404
 
 
-SHARED = sorted(name for name in GET if name.startswith(("shared-", "embedded-")))
+SHARED = sorted(name for name in GET if name.startswith(("shared-", "embedded-")) and name != "shared-comments")
 OVER = {
     "taken back": {"taken_back_at": timezone.now()},
     "ended": {"ends_at": timezone.now() - timedelta(seconds=1)},

@@ -31,6 +31,7 @@ PANELS = (
     Panel("pipeline", "Pipeline",
           "The order of one step's work: as the schedule has it, as it was measured, and what another order would take.",
           pipeline.panel, lambda spec: spec.grid.pp > 1),
+    Panel("comments", "Comments", "What people say of this run, or of a spot in it: a range, a span, a rank."),
     Panel("log", "Log", "What a rank printed, as it prints it."),
 )
 

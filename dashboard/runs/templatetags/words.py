@@ -2,6 +2,8 @@
 
 from django import template
 
+from dashboard import markdown
+from dashboard.notices.words import title
 from dashboard.runs import words
 
 register = template.Library()
@@ -13,3 +15,5 @@ register.filter(words.grid_words)
 register.filter(words.model_words)
 register.filter(words.splits_words)
 register.filter(words.percent)
+register.filter("markdown", markdown.html)
+register.filter("notice_title", title)

@@ -9,7 +9,7 @@ from csp.constants import NONE
 from csp.decorators import csp_replace
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -17,7 +17,9 @@ from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.http import require_safe
 
 from dashboard.charts.panels import panels_of
-from dashboard.runs import state
+from dashboard.comments.views import sees_comments
+from dashboard.notices import reading
+from dashboard.runs import door, state
 from dashboard.runs.access import Access, access
 from dashboard.runs.exports.formats import FORMATS
 from dashboard.runs.links import links_of, note_use
@@ -31,7 +33,10 @@ from trainer.trace.figures import DEFINITIONS
 @never_cache
 @require_safe
 def run(request: HttpRequest, run_id: str) -> HttpResponse:
-    seen = access(request.user, run_id)
+    user: Any = request.user
+    seen = access(user, run_id)
+    if reading.read(user, run_id):
+        door.tell_people([user.pk])
     fresh = new_link(request, seen.run) if seen.can_change else None
     context = _context(seen, request, reverse("run", args=[run_id]), f"/ws/runs/{run_id}/") | {
         "share_links": list(links_of(seen.run)) if seen.can_change else [],
@@ -48,7 +53,7 @@ def run(request: HttpRequest, run_id: str) -> HttpResponse:
 
 
 def _context(seen: Access, request: HttpRequest, read_base: str, socket_path: str) -> dict[str, Any]:
-    panels = panels_of(seen.run.spec)
+    panels = [panel for panel in panels_of(seen.run.spec) if panel.key != "comments" or sees_comments(seen)]
     wanted = request.GET.get("view", "")
     return {
         "access": seen,
@@ -75,11 +80,10 @@ def shared_run(request: HttpRequest, token: str) -> HttpResponse:
 @never_cache
 @xframe_options_exempt  # who may frame it is said by the policy, which browsers that know it follow instead
 @require_safe
-def embedded_run(request: HttpRequest, token: str) -> HttpResponse:
+def embedded_run(request: HttpRequest, token: str) -> HttpResponseBase:
     """The run's heading and timeline alone, for a frame in a page of a site that the operator named."""
-    embed = csp_replace({"frame-ancestors": settings.CONF.embed_in or [NONE]})(_by_link)
-    response: HttpResponse = embed(request, token, "runs/embed.html")
-    return response
+    framed = csp_replace({"frame-ancestors": settings.CONF.embed_in or [NONE]})
+    return framed(lambda asked: _by_link(asked, token, "runs/embed.html"))(request)
 
 
 def _by_link(request: HttpRequest, token: str, template: str) -> HttpResponse:

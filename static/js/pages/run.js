@@ -7,6 +7,8 @@ import { connect } from "../core/live.js";
 import { Scheduler } from "../core/scheduler.js";
 import { Interaction } from "../timeline/interact.js";
 import { Timeline } from "../timeline/timeline.js";
+import { CommentMarks } from "../views/comment-marks.js";
+import { Comments } from "../views/comments.js";
 import { chart } from "../views/chart.js";
 import { Details } from "../views/details.js";
 import { bindDialogs } from "../views/dialogs.js";
@@ -16,6 +18,7 @@ import { bindMenus } from "../views/menus.js";
 import { Now, median, stepNs } from "../views/now.js";
 import { Panels } from "../views/panels.js";
 import { Place } from "../views/place.js";
+import { Presence } from "../views/presence.js";
 import { bindShareDialog } from "../views/share.js";
 import { StateView, emptyWords } from "../views/state.js";
 import { Surface } from "../views/surface.js";
@@ -36,17 +39,22 @@ const timeline = new Timeline(parts, { ranks, grid, gridSizes: spec.grid, stages
 const interaction = new Interaction(timeline, part("announcer"));
 const stateView = new StateView(root, part);
 const now = new Now(root);
-const { readBase, launchForm } = root.dataset;
-const panels = new Panels(part("panels"), { run: () => run, timeline, readBase, launchForm });
+const { readBase, launchForm, person } = root.dataset;
 const charts = [...root.querySelectorAll("[data-chart]")].map(chart);
 new Details({ details: part("details"), why: part("why"), hint: part("hint") }, timeline);
 new Totals({ totals: part("totals"), title: part("totals-title") }, timeline);
 const place = new Place(timeline, location.hash || root.dataset.view);
+const comments = new Comments({ readBase, runId: run.id, isOn: document.getElementById("tab-comments") !== null, person });
+const panels = new Panels(part("panels"), { run: () => run, timeline, readBase, launchForm, comments, place });
+new CommentMarks(part("notes"), timeline, comments, (id) => panels.open("comments").then((view) => view?.show(id)));
+const presence = new Presence(part, timeline, place, { send: (message) => link.send(message), isAllHere: () => surface.complete });
 const showFollowing = bindFollowing(timeline, part);
 bindDialogs();
 bindShareDialog(place);
 bindMenus();
-bindTimelineKeys(timeline, interaction, document.getElementById("keys-dialog"));
+bindTimelineKeys(timeline, interaction, document.getElementById("keys-dialog"), [
+  { keys: ["c"], shown: ["C"], words: "comment on the chosen range, span or rank", press: () => panels.open("comments").then((view) => view?.begin()) },
+]);
 
 let link = null;
 const NO_STATS = { frames: 0, spans: 0, duplicates: 0, missing_frames: 0, missing_spans: 0, dropped_spans: 0, bytes: 0 };
@@ -88,6 +96,7 @@ function onState(state) {
     const { rank } = run.failure ?? {};
     if (Number.isInteger(rank)) panels.open("log").then((log) => log.showRank(rank));
   }
+  comments.changed(run.comments_revision);
   showFigures();
 }
 
@@ -119,4 +128,9 @@ function end() {
 }
 
 showFigures();
-link = connect({ url: root.dataset.socket, onState, onFrames, onConnection: (connection) => stateView.showConnection(connection) });
+comments.changed(run.comments_revision);
+link = connect({
+  url: root.dataset.socket, onState, onFrames,
+  onConnection: (connection) => stateView.showConnection(connection),
+  onMessage: (message) => presence.hear(message),
+});

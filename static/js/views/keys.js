@@ -13,7 +13,8 @@ const MOUSE = [
   [["two fingers"], "pan and zoom"],
 ];
 
-export function bindTimelineKeys(timeline, interaction, dialog) {
+/** `more`: bindings of the page beside the timeline's own. */
+export function bindTimelineKeys(timeline, interaction, dialog, more = []) {
   const held = (key, words) => ({
     keys: [key], shown: [key.toUpperCase()], words, press: () => interaction.hold(key, true), release: () => interaction.hold(key, false),
   });
@@ -30,6 +31,7 @@ export function bindTimelineKeys(timeline, interaction, dialog) {
     { keys: ["ArrowUp"], only: surface, press: () => interaction.stepLane(-1) },
     { keys: ["ArrowDown"], only: surface, press: () => interaction.stepLane(1) },
     { keys: ["Escape"], shown: ["esc"], words: "choose nothing", press: () => { timeline.setChosenRange(null); timeline.select(null); } },
+    ...more,
     { keys: ["?"], shown: ["?"], words: "this list", press: () => dialog.showModal() },
   ];
   list(dialog.querySelector('[data-part="keys"]'), bindings);

@@ -29,6 +29,7 @@ export class Place {
   go(hash, isAllHere) {
     this.wanted = readAddress(hash);
     if (!this.wanted.span) this.timeline.select(null);
+    if (!this.wanted.range) this.timeline.follow(true);
     this.show(isAllHere);
   }
 
