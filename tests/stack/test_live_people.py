@@ -53,17 +53,16 @@ def lead(view):
 
 
 async def test_everybody_sees_who_looks_and_a_guest_sees_how_many(people):  # noqa: F811
-    async with watching(people, "member") as member, watching(people, "viewer") as viewer, watching(people, "link_holder") as guest:
-        for page in (member, viewer, guest):
-            await page.open()
-        await member.until(lambda: member.people.get("count") == 3)
-        assert [one["name"] for one in member.people["people"]] == ["member", "viewer", "guest"]
-        assert member.people["me"] == member.people["people"][0]["key"]
-        await guest.until(lambda: guest.people.get("count") == 3)
-        assert guest.people["people"] == []
-        await viewer.close()
+    async with watching(people, "member") as member, watching(people, "link_holder") as guest:
+        async with watching(people, "viewer") as viewer:
+            for page in (member, viewer, guest):
+                await page.open()
+            await member.until(lambda: member.people.get("count") == 3)
+            assert [one["name"] for one in member.people["people"]] == ["member", "viewer", "guest"]
+            assert member.people["me"] == member.people["people"][0]["key"]
+            await guest.until(lambda: guest.people.get("count") == 3)
+            assert guest.people["people"] == []
         await member.until(lambda: member.people["count"] == 2)
-    assert not member.close_code
 
 
 async def test_one_shows_the_others_around_until_she_leaves(people):  # noqa: F811

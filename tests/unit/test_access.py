@@ -161,8 +161,8 @@ POST = {
 OPEN_POSTS = {"welcome", "invited", "shared-run", "shared-run-log"}  # those that ask for no login
 API = (
     "openapi-json", "openapi-view", "api-root", "presets", "list_runs", "show", "stop", "me", "workers", "steps", "log", "links",
-    "give", "comments", "comment", "edit_comment", "delete_comment", "compare", "again", "restore", "take_back", "change", "delete",
-    "share", "exports", "make", "export_file",
+    "give", "comments", "comment", "edit_comment", "delete_comment", "compare", "again", "restore", "take_back", "change",
+    "delete", "share", "exports", "make", "export_file",
 )
 NAMESPACES = dict.fromkeys(API, "api:")
 BODIES = {

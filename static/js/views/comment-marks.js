@@ -5,6 +5,8 @@ import { RULER_PX } from "../timeline/layout.js";
 import { spotWords } from "./spots.js";
 
 const MARK_PX = 20;
+/** A rank's mark stands in the gutter, under what is written there. */
+const RANK_MARK_TOP_PX = 34;
 /** Threads drawn, the newest: more would cover what they are about. */
 const MOST_MARKS = 100;
 
@@ -48,7 +50,7 @@ export class CommentMarks {
   #placeOne({ about, button, bar }, scene) {
     const isRank = about.kind === "rank";
     const x = isRank ? scene.leftPx - MARK_PX / 2 - 2 : scene.x(about.from_ns);
-    const y = about.kind === "range" ? RULER_PX - 9 : scene.y(about.rank) + (isRank ? MARK_PX / 2 : 0);
+    const y = about.kind === "range" ? RULER_PX - 9 : scene.y(about.rank) + (isRank ? RANK_MARK_TOP_PX : 0);
     const isSeen = Number.isFinite(y) && (isRank || (x >= scene.leftPx && x <= scene.widthPx)) && y >= MARK_PX / 2 && y < scene.heightPx;
     button.hidden = !isSeen;
     if (isSeen) button.style.transform = `translate(${Math.round(x - MARK_PX / 2)}px, ${Math.round(y - MARK_PX / 2)}px)`;

@@ -48,15 +48,22 @@ export function mount(body, { comments, timeline, place }) {
         "header", {},
         element("b", {}, comment.author ?? "somebody"),
         element("time", { datetime: new Date(comment.made).toISOString() }, DAY.format(comment.made) + (comment.edited && !comment.is_deleted ? ", edited" : "")),
-        words && element("button", { type: "button", class: "chip", disabled: spotAddress(about) === null, onclick: () => place.go(spotAddress(about), true) }, words),
+        words && spotOf(about, words),
         element("span", { class: "spacer" }),
-        ...(comment.is_own && !comment.is_deleted && !edited ? [
+        comment.is_own && !comment.is_deleted && !edited && element(
+          "span", { class: "said-buttons" },
           element("button", { type: "button", class: "quiet", onclick: () => open(`edit ${id}`, (close) => small("Change", comment.text, (text) => comments.edit(id, text), close)) }, "Edit"),
           element("button", { type: "button", class: "quiet", onclick: ({ target }) => removeIfSure(target, id) }, "Delete"),
-        ] : []),
+        ),
       ),
       edited ?? (comment.is_deleted ? element("p", { class: "muted" }, "Deleted by its author.") : rendered(comment.html)),
     );
+  }
+
+  function spotOf(about, words) {
+    const address = spotAddress(about);
+    return address === null ? element("span", { class: "chip" }, words)
+      : element("button", { type: "button", class: "chip", title: "Show it on the timeline", onclick: () => place.go(address, true) }, words);
   }
 
   /** The first press asks, the second does it. */
