@@ -64,7 +64,7 @@ def test_who_leads_is_known_everywhere_until_she_leaves(two):
 
 
 def test_a_viewer_who_leaves_ends_no_lead_of_another_process(two):
-    one, other = two
+    one, _ = two
     one.lead = Lead(ADA.key, ADA.name, "")
     one.set_own([BEN])
     one.set_own([])
