@@ -3,7 +3,7 @@
 With N copies and M bytes of gradients:
 
 - A parameter server (Li et al., "Scaling Distributed Machine Learning with the Parameter Server", 2014) gets all
-  gradients, alone has the optimizer, and sends the parameters back: 2·(N−1)·M through one port, while the others' idle.
+  gradients, alone has the optimizer, and sends the parameters back: 2·(N−1)·M through one port.
 - Everyone to everyone: each copy sends its gradients to each other, N·(N−1)·M in all, and adds up by itself.
 
 A ring's AllReduce moves 2·(N−1)·M in all as well, but an Nth of that through each port. Every sum is taken in the order
@@ -92,29 +92,24 @@ class ParameterServer(Copies):
 
     def __init__(self, modules: nn.ModuleDict, exchange: Exchange, group: dist.ProcessGroup):
         super().__init__(modules, {stage: Alone(module) for stage, module in modules.items()}, group)
-        self._exchange, self._serves = exchange, exchange.place == SERVER
-        if not self._serves:
+        self._exchange = exchange
+        self._servers, self._clients = ([], exchange.others) if exchange.place == SERVER else ([SERVER], [])
+        if not self._clients:
             self.owned = {}
 
     def complete_gradients(self, step: int) -> None:
         gradients = gradients_of(self._modules)
         mine = packed(gradients)
-        theirs = self._deliver(mine, to_server=True, name="gradients", step=step)
-        if self._serves:
+        theirs = self._exchange.deliver(mine, self._servers, self._clients, "gradients", step)
+        if theirs:
             unpack(self._exchange.mean(mine, theirs), gradients)
 
     def spread(self, step: int) -> None:
         super().spread(step)
         parameters = [parameter.detach() for parameter in self._modules.parameters()]
-        theirs = self._deliver(packed(parameters), to_server=False, name="parameters", step=step)
-        if not self._serves:
+        theirs = self._exchange.deliver(packed(parameters), self._clients, self._servers, "parameters", step)
+        if theirs:
             unpack(theirs[SERVER], parameters)
-
-    def _deliver(self, mine: Tensor, to_server: bool, name: str, step: int) -> dict[int, Tensor]:
-        """Everyone's to the server, or the server's to everyone."""
-        others = self._exchange.others if self._serves else [SERVER]
-        to, awaited = (others, []) if to_server is not self._serves else ([], others)
-        return self._exchange.deliver(mine, to, awaited, name, step)
 
 
 class Everyone(Copies):

@@ -104,7 +104,8 @@ class Sharded(Copies):
         return total
 
     def whole(self) -> dict[str, Tensor]:
-        return {name: cast(DTensor, piece).full_tensor().detach() for name, piece in self._pieces.items()}
+        return {name: (one.full_tensor() if isinstance(one, DTensor) else one).detach()
+                for name, one in self._modules.named_parameters()}
 
 
 def _learns(layer: nn.Module) -> bool:
