@@ -48,7 +48,8 @@ def pipeline_frames(steps):
     for step in range(steps):
         for rank in range(4):
             rows = gpipe_rows(rank, step) + message_rows(rank, step)
-            counters = [(name, value, step, 100 * step) for name, value in (("loss", 3.0), ("grad_norm", float("nan"))) if not rank]
+            values = {"loss": 3.0, "grad_norm": float("nan")} if rank == 0 else {}
+            counters = [(name, value, step, 100 * step) for name, value in values.items()]
             marks = [("note", "=cmd|' /C calc'!A0", -1, 5)] if step == rank == 0 else []
             frames.append(frame_of(rank, step + 1, rows, before[rank], counters, marks))
             before[rank] += len(rows)
