@@ -1,6 +1,6 @@
-"""Pictures of the account's page, a filled list, its menus, a comparison and exports: python -m tests.browser.program_pictures.
+"""Pictures of the account's page, a filled list, its menus, a comparison and the exports.
 
-They go to test-artifacts/look/ as those of tests.browser.pictures do.
+`python -m tests.browser.program_pictures` takes them. They go to test-artifacts/look/ as those of tests.browser.pictures do.
 """
 
 from __future__ import annotations
