@@ -18,6 +18,9 @@ def complaints(spec: JobSpec) -> list[FieldError]:
     if grid.ep != 1:
         found.append(FieldError("grid.ep", grid.ep, "this axis has no split to run yet; 1 would do"))
     found += fits.complaints(spec)
+    if spec.optimizer.warmup_steps >= spec.steps:
+        found.append(FieldError("optimizer.warmup_steps", spec.optimizer.warmup_steps,
+                                f"of {spec.steps} steps none would have the full rate; {spec.steps - 1} or less would do"))
     share = grid.dp * schedule.micro_batches
     if spec.batch % share:
         lower, upper = spec.batch // share * share, (spec.batch // share + 1) * share

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from trainer import misfits
 from trainer.complaints import FieldError, SpecError, from_pydantic
@@ -57,11 +57,16 @@ class GridSpec(Part):
         return self.dp * self.pp * self.cp * self.tp * self.ep
 
 
+# A tuple, so that a JobSpec can be a key; what JSON has is a list.
+Layers = Annotated[tuple[Annotated[int, Field(ge=1, le=96)], ...], Field(max_length=1024),
+                   BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given)]
+
+
 class ScheduleSpec(Part):
     """The order of a pipeline's actions; without a pipeline, micro-batches accumulate gradients.
 
-    `chunks` is how many stages each rank holds. `csv` is a schedule of one's own, for the name csv
-    (trainer.schedules.csv_text).
+    `chunks` is how many stages each rank holds, `layers` how many layers each stage has, in the order of stages; empty
+    means equally many. `csv` is a schedule of one's own, for the name csv (trainer.schedules.csv_text).
     """
 
     name: Literal[
@@ -70,6 +75,7 @@ class ScheduleSpec(Part):
     micro_batches: Annotated[int, Field(ge=1, le=4096)] = 8
     chunks: Annotated[int, Field(ge=1, le=16)] = 1
     split_backward: bool = False
+    layers: Layers = ()
     csv: Annotated[str, Field(max_length=65_536)] = ""
 
 
@@ -94,8 +100,18 @@ class SplitsSpec(Part):
 
 
 class OptimizerSpec(Part):
+    """How gradients change the weights. The rate rises over `warmup_steps`, then falls to `final_share` of it at the last step.
+
+    A gradient longer than `clip_norm` is shortened to it; 0 leaves every gradient as it is.
+    """
+
     name: Literal["sgd", "adamw"] = "adamw"
     learning_rate: Annotated[float, Field(gt=0, le=10)] = 3e-3
+    warmup_steps: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    decay: Literal["none", "linear", "cosine"] = "none"
+    final_share: Annotated[float, Field(ge=0, le=1)] = 0.1
+    weight_decay: Annotated[float, Field(ge=0, le=1)] = 0.0
+    clip_norm: Annotated[float, Field(ge=0, le=1e6)] = 0.0
 
 
 class Pace(Part):
@@ -107,7 +123,11 @@ class Pace(Part):
 
 
 class JobSpec(Part):
-    """A whole job. `batch` counts samples a step over all copies of the model."""
+    """A whole job. `batch` counts samples a step over all copies of the model.
+
+    Under the precision bf16 weights, their gradients and what stages hand on are float32; matrix products are bfloat16
+    (torch.autocast). `checkpointing` of each layer keeps its input alone and runs it again in the backward.
+    """
 
     name: Annotated[str, Field(max_length=120)] = ""
     model: Annotated[Perceptron | Gpt, Field(discriminator="name")] = Field(default_factory=Gpt)
@@ -118,7 +138,8 @@ class JobSpec(Part):
     pace: Pace = Field(default_factory=Pace)
     batch: Annotated[int, Field(ge=1, le=1_048_576)] = 32
     steps: Annotated[int, Field(ge=1, le=1_000_000)] = 30
-    precision: Literal["float32", "float64"] = "float32"
+    precision: Literal["float32", "float64", "bf16"] = "float32"
+    checkpointing: Literal["none", "layer"] = "none"
     device: Literal["cpu", "cuda"] = "cpu"
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
     timeout_seconds: Annotated[float, Field(ge=5, le=3600)] = 60.0

@@ -15,12 +15,16 @@ from trainer.data.order import share
 from trainer.emulate.pace import Pacer
 from trainer.grid import Grid, averaging_axes
 from trainer.models import DTYPES, model_of
+from trainer.models.checkpointed import Checkpointed
+from trainer.recipe import Recipe, optimizer_of
 from trainer.schedules import schedule_of
 from trainer.schedules.actions import Do, homes
-from trainer.spec import JobSpec, OptimizerSpec
+from trainer.schedules.cuts import layers_of
+from trainer.spec import JobSpec
 from trainer.splits.chunk import Chunk
 from trainer.splits.data import Replica, prove_equal
 from trainer.splits.messages import Messages
+from trainer.splits.norm import GradientNorm
 from trainer.splits.pipeline import PipelineRank
 from trainer.splits.run_clock import RunClock
 from trainer.splits.stage import StageSplit
@@ -46,7 +50,7 @@ class Training:
         for stage in self._stages:
             module = self._build(stage)
             self._split.split(module)
-            self.modules[str(stage)] = module
+            self.modules[str(stage)] = self._keeping(module)
             self._warm_up(stage)
 
     def connect(self, groups: dict[str, dist.ProcessGroup], letters: dict[str, dist.ProcessGroup],
@@ -60,8 +64,8 @@ class Training:
         chunks = {stage: self._chunk(stage, self.modules[str(stage)], self._replicate, loss) for stage in self._stages}
         self._rank = PipelineRank(self._actions, chunks, self._homes, self._address.pp,
                                   self._messages(letters, clock, writer.add),
-                                  Pacer(self.spec.pace, self.spec.schedule.chunks), writer.add)
-        self._optimizer = optimizer_of(self.spec.optimizer, self.modules)
+                                  Pacer(self.spec), writer.add)
+        self._recipe = Recipe(self.spec, self.modules, self._gradient_norm())
 
     def step(self, step: int) -> None:
         """One step with all its spans and counters. Every rank has to take it."""
@@ -75,15 +79,14 @@ class Training:
         if loss is not None and self._copies is not None:
             averaged = dist.all_reduce(loss, group=self._copies, async_op=True)
         self._split.complete_gradients()
-        self._optimizer.step()
-        self._optimizer.zero_grad(set_to_none=True)
+        norm = self._recipe.step(step)
         if averaged is not None:
             averaged.wait()
         ended_ns = time.monotonic_ns()
         # It starts where loading ends: spans of one lane do not overlap.
         self._writer.add((Kind.STEP, loaded_ns, ended_ns, step, NONE, NONE, NONE, NONE, NONE, f"step {step}", ""))
         if loss is not None and (self._address.dp, self._address.cp, self._address.tp) == (0, 0, 0):
-            self._count(step, loss.item() / (self.spec.grid.dp * self.spec.grid.cp), ended_ns)
+            self._count(step, loss.item() / (self.spec.grid.dp * self.spec.grid.cp), norm, ended_ns)
 
     def prove_equal(self) -> bool:
         """Whether there were copies to compare; UnequalCopies if they are not equal."""
@@ -91,10 +94,22 @@ class Training:
             prove_equal(dict(self.modules.named_parameters()), self._copies)
         return self._split.prove_equal() or self._copies is not None
 
-    def _count(self, step: int, loss: float, at_ns: int) -> None:
+    def _count(self, step: int, loss: float, norm: Tensor | None, at_ns: int) -> None:
         self._writer.counter("loss", loss, step, at_ns)
         self._writer.counter("samples", self.spec.batch, step, at_ns)
-        self._writer.counter("learning_rate", self._optimizer.param_groups[0]["lr"], step, at_ns)
+        self._writer.counter("learning_rate", self._recipe.rate(step), step, at_ns)
+        if norm is not None:
+            self._writer.counter("grad_norm", norm.item(), step, at_ns)
+
+    def _gradient_norm(self) -> GradientNorm | None:
+        """Where each rank holds the whole gradient its length costs no message. Else it makes all ranks wait for each
+        other at the end of a step, which is only done to clip."""
+        if self.spec.ranks == self.spec.grid.dp * self.spec.grid.cp:
+            return GradientNorm(list(self.modules.parameters()), None, self._device)
+        if not self.spec.optimizer.clip_norm:
+            return None
+        first = (self._address.dp, self._address.cp) == (0, 0)
+        return GradientNorm(self._split.counted() if first else [], dist.group.WORLD, self._device)
 
     def _samples(self, step: int) -> tuple[Tensor | None, Tensor | None]:
         """What this rank's stages need of the step's samples, a first axis for micro-batches: inputs, targets."""
@@ -111,12 +126,17 @@ class Training:
 
     def _build(self, stage: int) -> nn.Sequential:
         """The stage's whole layers, with the values that the unsplit model has there."""
-        layers = self._model.layers // len(self._homes)
-        return self._model.stage(stage * layers, (stage + 1) * layers).to(self._device)
+        layers = layers_of(self.spec)
+        first = sum(layers[:stage])
+        return self._model.stage(first, first + layers[stage]).to(self._device)
+
+    def _keeping(self, module: nn.Sequential) -> nn.Sequential:
+        """The stage, which keeps of its activations what the job says."""
+        return Checkpointed(*module) if self.spec.checkpointing == "layer" else module
 
     def _chunk(self, stage: int, module: nn.Module, replicate: Callable[[nn.Module], Replica],
                loss: Callable[[Tensor, Tensor], Tensor]) -> Chunk:
-        return Chunk(stage, len(self._homes), self._actions, module, replicate, loss)
+        return Chunk(stage, len(self._homes), self._actions, module, replicate, loss, mixed=self.spec.precision == "bf16")
 
     def _replicate(self, module: nn.Module) -> Replica:
         return Replica(module, self._copies, self._averaging)
@@ -130,7 +150,7 @@ class Training:
 
         It is a whole one: the ranks that share a stage have not met yet.
         """
-        module = self._build(stage)
+        module = self._keeping(self._build(stage))
         chunk = self._chunk(stage, module, Replica, self._model.loss)
         samples = self.spec.micro_batch_samples
         inputs, targets = (part.to(self._device) for part in self._data.take(self._data.step(0)[:samples]))
@@ -150,8 +170,3 @@ class Training:
                 case Do.BACKWARD_WEIGHT:
                     chunk.backward_weights(action)
         optimizer.step()
-
-
-def optimizer_of(spec: OptimizerSpec, module: nn.Module) -> torch.optim.Optimizer:
-    kinds: dict[str, type[torch.optim.Optimizer]] = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}
-    return kinds[spec.name](module.parameters(), lr=spec.learning_rate)  # type: ignore[call-arg]

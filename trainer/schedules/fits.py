@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from trainer.complaints import FieldError, choices
 from trainer.schedules.csv_text import from_csv
+from trainer.schedules.cuts import nearly_even
 from trainer.schedules.family import SCHEDULES, Family
 from trainer.schedules.validate import ScheduleError, validate
 
@@ -33,17 +34,31 @@ def complaints(spec: JobSpec) -> list[FieldError]:
 
 
 def _of_layers(spec: JobSpec) -> list[FieldError]:
-    """Every stage has equally many layers."""
-    layers, pp, chunks = spec.model.layers, spec.grid.pp, spec.schedule.chunks
+    """Every stage has as many layers as is said, or all have equally many."""
+    layers, pp, chunks, given = spec.model.layers, spec.grid.pp, spec.schedule.chunks, spec.schedule.layers
+    if given and layers >= pp * chunks:
+        return _of_cuts(given, layers, pp * chunks)
     if layers % (pp * chunks) == 0:
         return []
+    cut = ", ".join(map(str, nearly_even(layers, pp * chunks))) if layers > pp * chunks else ""
+    would = f"would do, or the cuts {cut} (schedule.layers)" if cut else "would do"
     fitting = [n for n in range(1, layers + 1) if layers % (n * chunks) == 0]
     if fitting:
         of_each = f"{pp} × {chunks}" if chunks > 1 else f"{pp}"
-        return [FieldError("grid.pp", pp, f"{layers} layers do not divide into {of_each} stages; {choices(fitting)} would do")]
+        return [FieldError("grid.pp", pp, f"{layers} layers do not divide into {of_each} stages; {choices(fitting)} {would}")]
     fitting = [n for n in range(1, layers + 1) if layers % n == 0]
     return [FieldError("schedule.chunks", chunks,
-                       f"{layers} layers do not divide into {chunks} stages a rank; {choices(fitting)} would do, or more layers")]
+                       f"{layers} layers do not divide into {chunks} stages a rank; {choices(fitting)} {would}, or more layers")]
+
+
+def _of_cuts(given: tuple[int, ...], layers: int, stages: int) -> list[FieldError]:
+    wrong = []
+    if len(given) != stages:
+        wrong.append(f"of {stages} stages it names {len(given)}")
+    if sum(given) != layers:
+        wrong.append(f"of {layers} layers {sum(given)}")
+    would = ", ".join(map(str, nearly_even(layers, stages)))
+    return [FieldError("schedule.layers", list(given), f"{' and '.join(wrong)}; {would} would do")] if wrong else []
 
 
 def _of_family(spec: JobSpec, family: Family) -> list[FieldError]:

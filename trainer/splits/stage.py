@@ -68,6 +68,11 @@ class StageSplit:
         if self._tensor.size > 1 and self._spec.splits.tensor.sequence_parallel:
             sum_gradients(list(uncut(self._parts).values()), self._tensor)
 
+    def counted(self) -> list[nn.Parameter]:
+        """Those whose gradients this rank counts in the whole model's: what all slices hold alike counts on the first."""
+        alike = {id(parameter) for parameter in uncut(self._parts).values()} if self._tensor.place else set()
+        return [parameter for parameter in self._parts.parameters() if id(parameter) not in alike]
+
     def prove_equal(self) -> bool:
         """Whether there was something held by several ranks; UnequalCopies if they are not equal."""
         if self._tensor.group is None:
