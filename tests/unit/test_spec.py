@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from trainer.complaints import SpecError
+from trainer.emulate.durations import durations_ms
 from trainer.presets import PRESETS, preset
 from trainer.schedules import schedule_of
+from trainer.schedules.actions import Do
 from trainer.schedules.theory import bubble_share
 from trainer.schedules.validate import validate
 from trainer.spec import JobSpec, parse
@@ -59,7 +61,8 @@ def test_a_job_comes_back_from_its_json() -> None:
     ({"optimizer": {"learning_rate": 0}}, "optimizer.learning_rate", "more than 0.0 would do"),
     ({"schedule": {"name": "zigzag"}}, "schedule.name", "'zb-v', 'dualpipe-v' or 'csv' would do"),
     ({"name": "x" * 121}, "name", "at most 120 characters would do"),
-    ({"grid": {"pp": 3}}, "grid.pp", "4 layers do not divide into 3 stages; 1, 2 or 4 would do"),
+    ({"grid": {"pp": 3}}, "grid.pp", "4 layers do not divide into 3 stages; 1, 2 or 4 would do, "
+                               "or the cuts 2, 1, 1 (schedule.layers)"),
     ({"grid": {"pp": 8}}, "grid.pp", "4 layers do not divide into 8 stages; 1, 2 or 4 would do"),
     ({"grid": {"ep": 2}}, "grid.ep", "1 would do"),
     ({"grid": {"tp": 3}}, "grid.tp", "4 heads and 256 bytes of the vocabulary and 128 features of the feed-forward do not divide "
@@ -81,6 +84,15 @@ def test_a_job_comes_back_from_its_json() -> None:
     ({"splits": {"context": {"attention": "tree"}}}, "splits.context.attention", "'ring' or 'all_to_all' would do"),
     ({"model": {"name": "perceptron"}, "grid": {"tp": 2}}, "grid.tp", "a perceptron has no heads and no sequence; 1 would do"),
     ({"model": {"name": "perceptron"}, "grid": {"cp": 2}}, "grid.cp", "a perceptron has no heads and no sequence; 1 would do"),
+    ({"schedule": {"layers": 4}}, "schedule.layers", "a list of whole numbers would do, such as [1, 2, 1]"),
+    ({"schedule": {"layers": [1, "2"]}}, "schedule.layers", "a whole number would do"),
+    ({"schedule": {"layers": [5]}}, "schedule.layers", "of 4 layers 5; 4 would do"),
+    ({"schedule": {"layers": [1, 2, 2]}, "grid": {"pp": 2}}, "schedule.layers",
+     "of 2 stages it names 3 and of 4 layers 5; 2, 2 would do"),
+    ({"schedule": {"layers": [1, 1, 1, 1, 1]}, "grid": {"pp": 5}}, "grid.pp",
+     "4 layers do not divide into 5 stages; 1, 2 or 4 would do"),
+    ({"steps": 5, "optimizer": {"warmup_steps": 5}}, "optimizer.warmup_steps", "4 or less would do"),
+    ({"precision": "fp8"}, "precision", "'float32', 'float64' or 'bf16' would do"),
     ({"batch": 30}, "batch", "1 copies × 8 micro-batches do not divide a batch of 30; 24 or 32 would do"),
     ({"batch": 4}, "batch", "1 copies × 8 micro-batches do not divide a batch of 4; 8 would do"),
     ({"model": {"name": "gpt", "heads": 3}}, "model.heads", "3 heads do not divide a width of 32; 1, 2, 4, 8, 16 or 32 would do"),
@@ -135,7 +147,8 @@ def test_every_preset_can_be_run(key: str) -> None:
 @pytest.mark.parametrize("key", PRESETS)
 def test_a_preset_is_over_before_one_looks_away(key: str) -> None:
     spec = PRESETS[key].spec
-    work_ms = spec.schedule.micro_batches * (spec.pace.forward_ms + spec.pace.backward_ms)
+    lasts_ms = durations_ms(spec)
+    work_ms = spec.schedule.micro_batches * (lasts_ms[Do.FORWARD] + lasts_ms[Do.BACKWARD])
     assert spec.steps * work_ms / (1 - bubble_share(spec)) < 35_000, "and a few seconds to start"
 
 

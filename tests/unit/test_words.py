@@ -2,7 +2,7 @@
 
 import pytest
 
-from dashboard.runs.words import grid_words, splits_words
+from dashboard.runs.words import grid_words, recipe_words, splits_words
 from trainer.presets import preset
 from trainer.spec import parse
 
@@ -21,6 +21,17 @@ def test_both_splits_at_once():
     splits = {"tensor": {"sequence_parallel": True}, "context": {"attention": "all_to_all"}}
     assert splits_words(parse({"grid": {"tp": 2, "cp": 2}, "splits": splits}).model_dump()) == (
         "tensors, between them the sequence; the sequence in contiguous order, attention by all-to-all"
+    )
+
+
+def test_a_recipe_in_words():
+    plain, full = parse({}), parse({"optimizer": {
+        "name": "sgd", "learning_rate": 0.01, "warmup_steps": 5, "decay": "cosine", "final_share": 0.05, "weight_decay": 0.1,
+        "clip_norm": 1,
+    }})
+    assert recipe_words(plain.model_dump()) == "adamw at 0.003"
+    assert recipe_words(full.model_dump()) == (
+        "sgd at 0.01, 5 steps of warm-up, cosine decay to 5.0 %, weight decay 0.1, gradients clipped to 1"
     )
 
 
