@@ -22,8 +22,9 @@ class Part(BaseModel):
 class Perceptron(Part):
     """Fully connected 784–16–16–10 by default: 13,002 parameters, the classic digit reader."""
 
+    most_layers: ClassVar[int] = 65
     name: Literal["perceptron"] = "perceptron"
-    hidden_layers: Annotated[int, Field(ge=1, le=64)] = 2
+    hidden_layers: Annotated[int, Field(ge=1, le=most_layers - 1)] = 2
     width: Annotated[int, Field(ge=1, le=4096)] = 16
 
     @property
@@ -36,8 +37,9 @@ class Gpt(Part):
     """A decoder-only transformer over bytes."""
 
     vocabulary: ClassVar[int] = VOCABULARY
+    most_layers: ClassVar[int] = 96
     name: Literal["gpt"] = "gpt"
-    layers: Annotated[int, Field(ge=1, le=96)] = 4
+    layers: Annotated[int, Field(ge=1, le=most_layers)] = 4
     width: Annotated[int, Field(ge=8, le=4096)] = 32
     heads: Annotated[int, Field(ge=1, le=64)] = 4
     context: Annotated[int, Field(ge=2, le=4096)] = 32

@@ -24,13 +24,14 @@ BRISK = Pace(kind="paced", forward_ms=0.1, backward_ms=0.1)  # its class keeps h
 
 
 def job(model: Gpt | Perceptron, grid: GridSpec, schedule: str, micro_batches: int = 4, split: bool = False,
-        optimizer: str = "adamw", batch: int = 16, chunks: int = 1, csv: str = "", layers: tuple[int, ...] = ()) -> JobSpec:
+        optimizer: str = "adamw", batch: int = 16, chunks: int = 1, csv: str = "", layers: tuple[int, ...] = (),
+        learning_rate: float = 1e-2) -> JobSpec:
     return JobSpec.model_validate({
         "model": model, "grid": grid, "pace": BRISK, "batch": batch, "steps": STEPS,
         "precision": "float64", "seed": 3, "timeout_seconds": 30.0,
         "schedule": ScheduleSpec.model_validate({"name": schedule, "micro_batches": micro_batches, "split_backward": split,
                                                  "chunks": chunks, "csv": csv, "layers": layers}),
-        "optimizer": OptimizerSpec.model_validate({"name": optimizer, "learning_rate": 1e-2}),
+        "optimizer": OptimizerSpec.model_validate({"name": optimizer, "learning_rate": learning_rate}),
     })
 
 
@@ -51,7 +52,7 @@ def assert_did_what_the_schedule_says(ran: Ran) -> None:
     home = homes(schedule)
     hops = sum(home[stage] != home[stage + 1] for stage in range(len(home) - 1))
     for kind in (Kind.SEND, Kind.RECEIVE):
-        assert len(ran.of(kind)) == 2 * hops * micro_batches * STEPS
+        assert len(ran.of(kind)) == 2 * hops * micro_batches * STEPS * ran.spec.grid.dp
 
 
 @pytest.mark.parametrize("split", [False, True], ids=["whole", "split"])
@@ -131,5 +132,5 @@ def test_four_copies_reading_digits(tmp_path: Path, micro_batches: int) -> None:
 
 
 def test_perceptron_in_a_pipeline_with_plain_gradient_descent(tmp_path: Path) -> None:
-    spec = job(Perceptron(hidden_layers=3), GridSpec(pp=4), "1f1b", split=True, optimizer="sgd")
+    spec = job(Perceptron(hidden_layers=3), GridSpec(pp=4), "1f1b", split=True, optimizer="sgd", learning_rate=0.3)
     assert_equals_one_process(run(spec, tmp_path).check())

@@ -74,8 +74,8 @@ def test_what_a_layer_exchanges_it_exchanges_again_in_the_backward(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("grid", "splits", "changes"), [
-    ({"dp": 2, "pp": 2}, {}, {}), ({"pp": 2}, {}, HALVES | {"checkpointing": "layer"}), ({"tp": 2, "cp": 2}, SEQUENCE | ZIGZAG, {}),
-    ({"cp": 2}, EXCHANGE, {}), ({"pp": 2, "tp": 2}, SEQUENCE, HALVES),
+    ({"dp": 2, "pp": 2}, {}, {}), ({"pp": 2}, {}, HALVES | {"checkpointing": "layer"}),
+    ({"tp": 2, "cp": 2}, SEQUENCE | ZIGZAG, {}), ({"cp": 2}, EXCHANGE, {}), ({"pp": 2, "tp": 2}, SEQUENCE, HALVES),
 ], ids=["dp·pp", "pp", "tp·ring", "exchange", "pp·tp"])
 def test_bf16_is_that_of_one_process(
     tmp_path: Path, grid: dict[str, int], splits: dict[str, Any], changes: dict[str, Any]

@@ -103,8 +103,12 @@ def test_a_job_comes_back_from_its_json() -> None:
     (of("interleaved-zb", micro_batches=2), "schedule.micro_batches", "as many as there are ranks, 4; 4 would do"),
     (of("dualpipe-v", micro_batches=6), "schedule.micro_batches", "2 micro-batches for each of 4 ranks; 8 or more would do"),
     (of("interleaved", layers=12), "grid.pp", "12 layers do not divide into 4 × 2 stages; 1, 2, 3 or 6 would do"),
-    (of("zb-v", layers=9), "schedule.chunks", "9 layers do not divide into 2 stages a rank; "
-     "1, 3 or 9 would do, or the cuts 2, 1, 1, 1, 1, 1, 1, 1 (schedule.layers), or more layers"),
+    (of("zb-v", layers=9), "model.layers", "9 layers do not divide into 4 × 2 stages; 8 or 16 would do, "
+                                           "or the cuts 2, 1, 1, 1, 1, 1, 1, 1 (schedule.layers)"),
+    (of("interleaved", layers=9, chunks=4), "schedule.chunks", "9 layers do not divide into 4 × 4 stages; 3 or 9 would do"),
+    (of("zb-v", pp=1000, layers=95, micro_batches=1), "model.layers", "94 or 96 would do"),
+    ({"model": {"name": "perceptron"}} | {"grid": {"pp": 2}, "schedule": {"name": "zb-v", "chunks": 2}}, "model.hidden_layers",
+     "with the last one 3 layers do not divide into 2 × 2 stages; 3 would do"),
     (of("zb-v") | {"device": "cuda"}, "device", "cpu would do, or the schedule naive, gpipe, 1f1b or zb-h1"),
     (of("gpipe", chunks=1, csv="0F0"), "schedule.csv", "only the schedule csv has a text; an empty one would do"),
     (of("csv", pp=1, chunks=1), "schedule.csv", "it has 0 rows, and the pipeline has 1 ranks; a row for each would do"),
