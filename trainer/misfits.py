@@ -20,6 +20,9 @@ def complaints(spec: JobSpec) -> list[FieldError]:
     found += fits.complaints(spec) + _expert_misfits(spec)
     if not found:  # which a schedule that can be made takes
         found += _data_misfits(spec)
+    if spec.optimizer.warmup_steps >= spec.steps:
+        found.append(FieldError("optimizer.warmup_steps", spec.optimizer.warmup_steps,
+                                f"of {spec.steps} steps none would have the full rate; {spec.steps - 1} or less would do"))
     share = grid.copies * schedule.micro_batches
     if spec.batch % share:
         lower, upper = spec.batch // share * share, (spec.batch // share + 1) * share

@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import threading
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -52,7 +53,7 @@ def _run(job: RankJob, spec: JobSpec, control: Control, training: Training, writ
     letters = message_groups(grid, job.rank, groups, spec)
     current = _Step()
     probes = (
-        CollectiveProbe(writer.add, {group.group_name: axis for axis, group in groups.items()}, current.get),
+        CollectiveProbe(writer.add, _names(groups), current.get),
         OptimizerProbe(writer.add, current.get),
     )
     for probe in probes:
@@ -69,6 +70,13 @@ def _run(job: RankJob, spec: JobSpec, control: Control, training: Training, writ
     clock.close()
     dist.destroy_process_group()
     return FINISHED if done == spec.steps else STOPPED
+
+
+def _names(groups: dict[str, dist.ProcessGroup]) -> dict[Any, str]:
+    """What spans call each group, by torch's name for it."""
+    everyone = dist.group.WORLD
+    assert everyone is not None
+    return {everyone.group_name: "all"} | {group.group_name: axis for axis, group in groups.items()}
 
 
 class _Step:

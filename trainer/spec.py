@@ -7,7 +7,7 @@ import math
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from trainer import misfits
 from trainer.complaints import FieldError, SpecError, from_pydantic
@@ -24,8 +24,9 @@ class Part(BaseModel):
 class Perceptron(Part):
     """Fully connected 784–16–16–10 by default: 13,002 parameters, the classic digit reader."""
 
+    most_layers: ClassVar[int] = 65
     name: Literal["perceptron"] = "perceptron"
-    hidden_layers: Annotated[int, Field(ge=1, le=64)] = 2
+    hidden_layers: Annotated[int, Field(ge=1, le=most_layers - 1)] = 2
     width: Annotated[int, Field(ge=1, le=4096)] = 16
 
     @property
@@ -38,8 +39,9 @@ class Gpt(Part):
     """A decoder-only transformer over bytes."""
 
     vocabulary: ClassVar[int] = VOCABULARY
+    most_layers: ClassVar[int] = 96
     name: Literal["gpt"] = "gpt"
-    layers: Annotated[int, Field(ge=1, le=96)] = 4
+    layers: Annotated[int, Field(ge=1, le=most_layers)] = 4
     width: Annotated[int, Field(ge=8, le=4096)] = 32
     heads: Annotated[int, Field(ge=1, le=64)] = 4
     context: Annotated[int, Field(ge=2, le=4096)] = 32
@@ -84,11 +86,16 @@ class GridSpec(Part):
         return self.dp * self.ep
 
 
+# A tuple, so that a JobSpec can be a key; what JSON has is a list.
+Layers = Annotated[tuple[Annotated[int, Field(ge=1, le=96)], ...], Field(max_length=1024),
+                   BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given)]
+
+
 class ScheduleSpec(Part):
     """The order of a pipeline's actions; without a pipeline, micro-batches accumulate gradients.
 
-    `chunks` is how many stages each rank holds. `csv` is a schedule of one's own, for the name csv
-    (trainer.schedules.csv_text).
+    `chunks` is how many stages each rank holds, `layers` how many layers each stage has, in the order of stages; empty
+    means equally many. `csv` is a schedule of one's own, for the name csv (trainer.schedules.csv_text).
     """
 
     name: Literal[
@@ -97,6 +104,7 @@ class ScheduleSpec(Part):
     micro_batches: Annotated[int, Field(ge=1, le=4096)] = 8
     chunks: Annotated[int, Field(ge=1, le=16)] = 1
     split_backward: bool = False
+    layers: Layers = ()
     csv: Annotated[str, Field(max_length=65_536)] = ""
 
 
@@ -134,8 +142,18 @@ class SplitsSpec(Part):
 
 
 class OptimizerSpec(Part):
+    """How gradients change the weights. The rate rises over `warmup_steps`, then falls to `final_share` of it at the last step.
+
+    A gradient longer than `clip_norm` is shortened to it; 0 leaves every gradient as it is.
+    """
+
     name: Literal["sgd", "adamw"] = "adamw"
     learning_rate: Annotated[float, Field(gt=0, le=10)] = 3e-3
+    warmup_steps: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    decay: Literal["none", "linear", "cosine"] = "none"
+    final_share: Annotated[float, Field(ge=0, le=1)] = 0.1
+    weight_decay: Annotated[float, Field(ge=0, le=1)] = 0.0
+    clip_norm: Annotated[float, Field(ge=0, le=1e6)] = 0.0
 
 
 class Pace(Part):
@@ -147,7 +165,11 @@ class Pace(Part):
 
 
 class JobSpec(Part):
-    """A whole job. `batch` counts samples a step over all copies of the model."""
+    """A whole job. `batch` counts samples a step over all copies of the model.
+
+    Under the precision bf16 weights, their gradients and what stages hand on are float32; matrix products are bfloat16
+    (torch.autocast). `checkpointing` of each layer keeps its input alone and runs it again in the backward.
+    """
 
     name: Annotated[str, Field(max_length=120)] = ""
     model: Annotated[Perceptron | Gpt | Moe, Field(discriminator="name")] = Field(default_factory=Gpt)
@@ -158,7 +180,8 @@ class JobSpec(Part):
     pace: Pace = Field(default_factory=Pace)
     batch: Annotated[int, Field(ge=1, le=1_048_576)] = 32
     steps: Annotated[int, Field(ge=1, le=1_000_000)] = 30
-    precision: Literal["float32", "float64"] = "float32"
+    precision: Literal["float32", "float64", "bf16"] = "float32"
+    checkpointing: Literal["none", "layer"] = "none"
     device: Literal["cpu", "cuda"] = "cpu"
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
     timeout_seconds: Annotated[float, Field(ge=5, le=3600)] = 60.0

@@ -85,6 +85,7 @@ SECTIONS = (
         }),
         Field("schedule.micro_batches", "Micro-batches", "Each copy's share of a batch is cut into so many."),
         Field("schedule.chunks", "Stages a rank", "1, but 2 in a V and 2 or more where stages interleave."),
+        Field("schedule.layers", "Layers of each stage", "Such as 1, 1, 2, 4; left empty, all have equally many."),
         Field("schedule.csv", "Your schedule", "A row for each rank, a cell for each action: 0F0,0F1,0B0 is stage, "
               "F, B, I or W, and micro-batch, as torch writes them.", lines=6, schedule="csv"),
         Field("schedule.split_backward", "Split backward", "The weights' gradient becomes an action of its own."),
@@ -97,10 +98,22 @@ SECTIONS = (
     Section("training", "Training", (
         Field("batch", "Batch", "Samples a step, over all copies."),
         Field("steps", "Steps"),
-        Field("optimizer.name", "Optimizer", options={"adamw": "AdamW", "sgd": "SGD"}),
-        Field("optimizer.learning_rate", "Learning rate"),
-        Field("precision", "Precision"),
+        Field("precision", "Precision", "Under bf16 weights stay float32.", options={
+            "float32": "float32", "float64": "float64", "bf16": "bf16: products in bfloat16",
+        }),
+        Field("checkpointing", "Checkpointing", "A backward lasts a forward longer.", options={
+            "none": "None: keep activations", "layer": "Layers: run them again",
+        }),
         Field("seed", "Seed", "The same seed gives the same run."),
+    )),
+    Section("recipe", "Recipe", (
+        Field("optimizer.name", "Optimizer", options={"adamw": "AdamW", "sgd": "SGD"}),
+        Field("optimizer.decay", "Decay", options={"none": "None", "linear": "Linear", "cosine": "Cosine"}),
+        Field("optimizer.learning_rate", "Learning rate"),
+        Field("optimizer.final_share", "Final share", "Of the rate, at the last step of a decay."),
+        Field("optimizer.warmup_steps", "Warm-up", "The rate rises over so many.", "steps"),
+        Field("optimizer.weight_decay", "Weight decay"),
+        Field("optimizer.clip_norm", "Longest gradient", "Of the whole model; 0 clips none."),
     )),
     Section("run", "Run", (
         Field("name", "Name", "Left empty, the job's shape is its name."),

@@ -9,8 +9,10 @@ from dashboard.runs import fleet
 from dashboard.runs.intake import command_line
 from dashboard.runs.sketch import Sketch, sketch
 from dashboard.runs.words import grid_words
+from trainer.emulate.durations import durations_ms
 from trainer.grid import Grid
 from trainer.schedules import stages_of
+from trainer.schedules.actions import Do
 from trainer.schedules.theory import bubble_formula, bubble_share
 from trainer.spec import JobSpec
 
@@ -87,8 +89,9 @@ def plan(spec: JobSpec) -> Plan:
 
 
 def _busy_ms(spec: JobSpec) -> float:
-    """What every rank works in one step."""
-    return spec.schedule.micro_batches * (spec.pace.forward_ms + spec.pace.backward_ms)
+    """What every rank works in one step, on average where their stages are unequal."""
+    lasts = durations_ms(spec)
+    return spec.schedule.micro_batches * (lasts[Do.FORWARD] + lasts[Do.BACKWARD])
 
 
 def _rows(spec: JobSpec) -> list[list[Cell]]:

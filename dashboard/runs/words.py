@@ -76,6 +76,21 @@ def schedule_words(spec: dict[str, Any]) -> str:
     return f"{SCHEDULES.get(schedule['name'], schedule['name'])} · {schedule['micro_batches']} micro-batches"
 
 
+def recipe_words(spec: dict[str, Any]) -> str:
+    """"adamw at 0.003, 10 steps of warm-up, cosine decay, gradients clipped to 1"."""
+    recipe = spec["optimizer"]
+    parts = [f"{recipe['name']} at {recipe['learning_rate']}"]
+    if recipe.get("warmup_steps"):
+        parts.append(f"{recipe['warmup_steps']} steps of warm-up")
+    if recipe.get("decay", "none") != "none":
+        parts.append(f"{recipe['decay']} decay to {percent(recipe['final_share'])}")
+    if recipe.get("weight_decay"):
+        parts.append(f"weight decay {recipe['weight_decay']}")
+    if recipe.get("clip_norm"):
+        parts.append(f"gradients clipped to {recipe['clip_norm']:g}")
+    return ", ".join(parts)
+
+
 def percent(share: float | None) -> str:
     return "" if share is None else f"{share * 100:.1f} %"
 

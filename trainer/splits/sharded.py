@@ -72,6 +72,8 @@ class ShardedReplica:
 class Sharded(Copies):
     """`owned` are this rank's pieces, on the storage of FSDP's; a piece may be empty."""
 
+    in_pieces = True
+
     def __init__(self, modules: nn.ModuleDict, group: dist.ProcessGroup, axis: str, mode: Mode):
         device = next(modules.parameters()).device.type
         mesh = DeviceMesh.from_group(group, device, mesh_dim_names=("copies",))

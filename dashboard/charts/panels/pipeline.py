@@ -11,6 +11,7 @@ from trainer.emulate.durations import durations_ms
 from trainer.misfits import complaints
 from trainer.schedules import schedule_of, stages_of
 from trainer.schedules.actions import Do, Schedule
+from trainer.schedules.cuts import is_even, shares_of
 from trainer.schedules.family import SCHEDULES
 from trainer.schedules.simulate import Simulation, simulate
 from trainer.schedules.theory import bubble_share
@@ -29,7 +30,7 @@ def panel(run: Run, ask: Mapping[str, str]) -> dict[str, Any]:
     is_drawn = sum(map(len, schedule)) <= MOST_DRAWN
     return {
         "stages": stages_of(spec),
-        "ideal": _drawn(simulate(schedule, durations_ms(spec.pace, spec.schedule.chunks))) if is_drawn else None,
+        "ideal": _drawn(_simulated(spec, schedule)) if is_drawn else None,
         "slots": _in_slots(schedule) if is_drawn else None,
         "held": _held(spec, schedule),
         "alternatives": alternatives(spec),
@@ -64,7 +65,7 @@ def _held(spec: JobSpec, schedule: Schedule) -> list[dict[str, Any]]:
 
 
 def _simulated(spec: JobSpec, schedule: Schedule) -> Simulation:
-    return simulate(schedule, durations_ms(spec.pace, spec.schedule.chunks))
+    return simulate(schedule, durations_ms(spec), shares=shares_of(spec))
 
 
 def alternatives(spec: JobSpec) -> list[dict[str, Any]]:
@@ -76,12 +77,16 @@ def alternatives(spec: JobSpec) -> list[dict[str, Any]]:
     if spec.grid.pp == 1 or spec.grid.pp * spec.schedule.chunks * m > MOST_WEIGHED:
         return []
     kept = spec.schedule.model_copy(update={"csv": ""})
+    even: dict[str, Any] = {"layers": type(spec.schedule.layers)()}
     wanted = [spec.schedule]
+    if not is_even(spec):
+        wanted.append(spec.schedule.model_copy(update=even))
     wanted += [spec.schedule.model_copy(update={"micro_batches": other}) for other in (2 * m, 4 * m, m // 2)
                if other and spec.schedule.name != "csv"]
     for name, family in SCHEDULES.items():
         chunks = min(max(spec.schedule.chunks, family.fewest_chunks), family.most_chunks)
-        other = kept.model_copy(update={"name": name, "chunks": chunks, "split_backward": False})
+        cuts = {} if chunks == spec.schedule.chunks else even
+        other = kept.model_copy(update={"name": name, "chunks": chunks, "split_backward": False, **cuts})
         if other != spec.schedule:
             wanted.append(other)
     found = [_weighed(spec, schedule) for schedule in wanted]
@@ -100,6 +105,7 @@ def _weighed(spec: JobSpec, schedule: ScheduleSpec) -> dict[str, Any] | None:
         "schedule": schedule.name,
         "micro_batches": schedule.micro_batches,
         "chunks": schedule.chunks,
+        "cut_evenly": is_even(other),
         "bubble_share": bubble_share(other),
         "step_ms": step.makespan,
         # A micro-batch of half the samples holds half as much, and so does a stage of half the layers.

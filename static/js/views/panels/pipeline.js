@@ -143,7 +143,7 @@ function alternatives({ alternatives: others }, { spec, id }, launchForm) {
   if (others.length < 2) return part("Another order", "This job has too many actions to weigh other orders here.");
   const [own] = others;
   const rows = others.map((one) => [
-    `${one.schedule}${one.chunks > 1 ? `, ${one.chunks} stages a rank` : ""}`, `${one.micro_batches}`, percent(one.bubble_share),
+    `${one.schedule}${one.chunks > 1 ? `, ${one.chunks} stages a rank` : ""}${one.cut_evenly === own.cut_evenly ? "" : ", cut evenly"}`, `${one.micro_batches}`, percent(one.bubble_share),
     durationNs(one.step_ms * 1e6), one === own ? "this job" : change(one.step_ms, own.step_ms), figures(one.held),
     one === own || !launchForm ? "" : element("a", { href: `${launchForm}?from=${id}&${new URLSearchParams(one.sets)}` }, "Open in the form"),
   ]);
