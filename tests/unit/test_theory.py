@@ -159,7 +159,7 @@ def test_a_stage_of_twice_the_layers_holds_the_others_up() -> None:
 ])
 def test_unequal_stages_beyond_what_is_simulated(name: str, layers: list[int], chunks: int) -> None:
     """Every further round of micro-batches takes what the last ones took."""
-    spec = cut_by_hand(name, layers, 4096 // len(layers) * len(layers), chunks)
+    spec = cut_by_hand(name, layers, 2304 // len(layers) * len(layers), chunks)
     step = simulate(schedule_of(spec), durations_ms(spec), shares=shares_of(spec))
     assert bubble_share(spec) == pytest.approx(step.bubble_share, abs=1e-12)
 

@@ -91,7 +91,9 @@ STEP_DEFINITIONS = {
         "Samples per second", "1/s", "How fast the step went through its samples.", "samples / step time"
     ),
     "learning_rate": Definition("Learning rate", "", "The optimizer's rate in the step."),
-    "grad_norm": Definition("Gradient norm", "", "The length of the gradient of all parameters as one vector."),
+    "grad_norm": Definition(
+        "Gradient norm", "", "The length of the whole model's gradient as one vector, before it was clipped. "
+        "Where ranks hold parts of the model it is known only if gradients are clipped.", "√Σ gradient²"),
     "complete": Definition("Complete", "yes or no", "Whether every rank went through the step with no span missing."),
 }
 
