@@ -44,6 +44,7 @@ GET = {
     "shared-run": (OK,) * 5,
     "shared-run-log": (OK,) * 5,
     "shared-chart": (OK,) * 5,
+    "client": (OK,) * 5,
     "healthz": (503,) * 5,  # there is no Redis in unit tests
     "openapi-json": (OK, OK, OK, LOGIN, LOGIN),
     "openapi-view": (OK, OK, OK, LOGIN, LOGIN),
