@@ -130,7 +130,7 @@ class Stack:
     def pid_of(self, part: str) -> int:
         """The process of a part: redis, web, recorder, worker or exporter."""
         marks = {"redis": "-server 127.0.0.1", "web": "dashboard.stack.serve", "recorder": "manage.py record",
-                 "worker": "workers.app", "exporter": "workers.exporting"}
+                 "worker": "workers.app", "exporter": "dashboard.exporting"}
         children = [pid for pid, command in self.processes().items() if parent_of(pid) == self.process.pid]
         found = [pid for pid in children if marks[part] in command_of(pid)]
         assert len(found) == 1, f"{part}: {found}\n{self.logs()}"

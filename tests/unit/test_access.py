@@ -46,6 +46,7 @@ GET = {
     "shared-chart": (OK,) * 5,
     "run-panel": (OK, OK, UNKNOWN, LOGIN, LOGIN),
     "shared-panel": (OK,) * 5,
+    "client": (OK,) * 5,
     "healthz": (503,) * 5,  # there is no Redis in unit tests
     "openapi-json": (OK, OK, OK, LOGIN, LOGIN),
     "openapi-view": (OK, OK, OK, LOGIN, LOGIN),
