@@ -10,6 +10,8 @@ import threading
 import torch
 import torch.distributed as dist
 
+from trainer.collectives.own import OwnCollectives
+from trainer.emulate.links import links_of
 from trainer.folder import spill_file
 from trainer.grid import Grid
 from trainer.job import Control, RankJob
@@ -19,6 +21,8 @@ from trainer.realtime import ask_for_realtime
 from trainer.rendezvous import SharedClock, axis_groups, device_of, join, message_groups
 from trainer.spec import JobSpec, parse
 from trainer.trace.frame import NONE
+from trainer.trace.in_order import InOrder
+from trainer.trace.kinds import Lane
 from trainer.trace.sinks import FileSink, RedisSink, Sink
 from trainer.trace.writer import Writer
 from trainer.training import Training
@@ -51,8 +55,13 @@ def _run(job: RankJob, spec: JobSpec, control: Control, training: Training, writ
     groups = axis_groups(grid, job.rank, spec.timeout_seconds)
     letters = message_groups(grid, job.rank, groups, spec)
     current = _Step()
+    own = None
+    if spec.collectives.own:
+        writer.add = InOrder(writer.add, Lane.POINT_TO_POINT)  # its threads send while the training thread does
+        own = OwnCollectives(spec.collectives.model_dump(), writer.add, lambda text: writer.mark("algorithm", text),
+                             links_of(spec, job.folder))
     probes = (
-        CollectiveProbe(writer.add, {group.group_name: axis for axis, group in groups.items()}, current.get),
+        CollectiveProbe(writer.add, {group.group_name: axis for axis, group in groups.items()}, current.get, own),
         OptimizerProbe(writer.add, current.get),
     )
     for probe in probes:

@@ -35,7 +35,7 @@ class Turn(NamedTuple):
 Steps = list[list[Move]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # there is one of each, and a cache by plan must not read it all to find it
 class Plan:
     """`steps` of moves among `ranks`, of data in `chunks`.
 
