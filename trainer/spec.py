@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from trainer import misfits
 from trainer.complaints import FieldError, SpecError, from_pydantic
@@ -17,6 +17,11 @@ class Part(BaseModel):
     """A part of a JobSpec: unknown keys, NaN and infinities are refused, values never change."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=True)
+
+
+def _as_tuple(given: Any) -> Any:
+    """JSON has lists alone, and a spec has to be hashable."""
+    return tuple(given) if isinstance(given, list) else given
 
 
 class Perceptron(Part):
@@ -148,7 +153,7 @@ class PlacementSpec(Part):
 
     gpus_per_server: Annotated[int, Field(ge=1, le=1024)] = 8
     servers_per_rack: Annotated[int, Field(ge=1, le=1024)] = 4
-    servers: list[Annotated[int, Field(ge=0, le=65_535)]] = Field(default_factory=list)
+    servers: Annotated[tuple[Annotated[int, Field(ge=0, le=65_535)], ...], BeforeValidator(_as_tuple)] = ()
 
 
 class JobSpec(Part):

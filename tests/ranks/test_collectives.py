@@ -208,22 +208,46 @@ def odd_requests(job: RankJob, control: Control) -> int:
     flags = torch.tensor([rank == 0, False])
     dist.all_reduce(flags, dist.ReduceOp.MAX)
     assert flags.tolist() == [True, False]
-    dist.all_reduce(torch.ones(2, dtype=torch.complex64))
+    turning = torch.full((2,), 1j)
+    dist.all_reduce(turning)
+    assert turning.tolist() == [ranks * 1j] * 2
     assert probed.probe.settle()
-    assert [row[9] for row in probed.rows] == ["all-reduce", "all-reduce"], "the backend did these"
+    assert [row[9] for row in probed.rows] == ["all-reduce", "all-reduce · halving-doubling"], "flags are the backend's to do"
     return 0
 
 
+def leave_after_rank_0(probed: Probed) -> None:
+    """Without a collective. Rank 0, who has the store, stays until the other has heard."""
+    if probed.rank == 0:
+        probed.store.set("through", "")
+        probed.store.wait(["heard"])
+    else:
+        probed.store.wait(["through"])
+        probed.store.set("heard", "")
+
+
 def a_peer_that_does_not_come(job: RankJob, control: Control) -> int:
+    """Who waits hears of it, by the future that DDP reads, and whoever does not by the next call."""
     probed = Probed(job, timeout_seconds=3)
     probed.choices["all_reduce"] = "ring"
     if job.rank == 0:
-        for async_op in (False, True):
-            with pytest.raises(RuntimeError, match="(?i)timed out|timeout|closed"):
-                work = dist.all_reduce(torch.ones(8), async_op=async_op)
-                assert work is not None
-                work.wait()
-    probed.store.wait(["done"]) if job.rank else probed.store.set("done", "")
+        work = dist.all_reduce(torch.ones(8), async_op=True)
+        assert work is not None
+        with pytest.raises(RuntimeError, match="Timed out waiting"):
+            work.get_future().wait()
+        with pytest.raises(RuntimeError, match="a collective before this one has failed: .*Timed out waiting"):
+            dist.all_reduce(torch.ones(8))
+    leave_after_rank_0(probed)
+    return 0
+
+
+def a_peer_that_does_not_come_either(job: RankJob, control: Control) -> int:
+    probed = Probed(job, timeout_seconds=3)
+    probed.choices["all_reduce"] = "ring"
+    if job.rank == 0:
+        with pytest.raises(RuntimeError, match="Timed out waiting"):
+            dist.all_reduce(torch.ones(8))
+    leave_after_rank_0(probed)
     return 0
 
 
@@ -252,7 +276,7 @@ def test_every_algorithm_gives_what_the_backend_gives(ranks: int, tmp_path: Path
 
 @pytest.mark.parametrize(("script", "ranks"), [
     (large, 4), (same_to_the_last_bit, 5), (steps_are_spans, 4), (steps_are_spans, 5), (many_at_once, 3), (odd_requests, 4),
-    (a_peer_that_does_not_come, 2), (chosen_by_cost, 4),
+    (a_peer_that_does_not_come, 2), (a_peer_that_does_not_come_either, 2), (chosen_by_cost, 4),
 ], ids=lambda item: getattr(item, "__name__", str(item)))
 def test_beneath_torch(script: object, ranks: int, tmp_path: Path) -> None:
     run(job_of(ranks), tmp_path, main=script).check()  # type: ignore[arg-type]

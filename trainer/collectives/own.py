@@ -36,9 +36,16 @@ class OwnCollectives:
         self._exchanges: dict[str, Exchange] = {}
         self._queues: dict[str, _Queue] = {}
         self._chosen: dict[tuple[str, str, int, int], Plan] = {}
+        self._failed: list[Exception] = []
 
     def __call__(self, call: Call) -> tuple[dist.Work, str] | None:
-        """A work that carries the call out, and the name of its span; None if that is the backend's to do."""
+        """A work that carries the call out, and the name of its span; None if that is the backend's to do.
+
+        Raises what a peer's loss raises, and after an asynchronous call has failed RuntimeError for every other: a
+        work that torch makes of a future tells its future's error, but does not raise it in `wait`.
+        """
+        if self._failed:
+            raise RuntimeError(f"a collective before this one has failed: {self._failed[0]}") from self._failed[0]
         group = call.group
         request = request_of(call.operator, call.arguments, group.rank(), group.size())
         if request is None or group.size() == 1 or self._choices[request.collective] == "backend":
@@ -56,17 +63,15 @@ class OwnCollectives:
         return self._begin(carry_out, request, call), f"{request.collective.replace('_', '-')} · {plan.algorithm}"
 
     def _begin(self, carry_out: Callable[[], None], request: Request, call: Call) -> dist.Work:
-        # A Python subclass of Work would not do: once boxed, its Python half is gone.
-        future: torch.futures.Future[Any] = torch.futures.Future()
         if call.arguments.get("async_op", True):
             name = call.group.group_name
             if name not in self._queues:
-                self._queues[name] = _Queue(f"collectives-{call.axis}")
-            self._queues[name].put(carry_out, future, request.result)
-        else:
-            carry_out()
-            future.set_result(request.result)
-        return c10d._create_work_from_future(future)  # type: ignore[attr-defined]
+                self._queues[name] = _Queue(f"collectives-{call.axis}", self._failed.append)
+            return _work(self._queues[name].put(carry_out, request.result))
+        carry_out()
+        done: torch.futures.Future[Any] = torch.futures.Future()
+        done.set_result(request.result)
+        return _work(done)
 
     def _plan(self, request: Request, exchange: Exchange, axis: str) -> Plan:
         """By name, or the quickest. What has chunks of several sizes goes straight to its ranks: nobody in between knows them."""
@@ -94,13 +99,18 @@ class OwnCollectives:
 class _Queue:
     """A thread that does one thing after the other."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, failed: Callable[[Exception], None]) -> None:
+        self._failed = failed
         self._todo: queue.SimpleQueue[tuple[Callable[[], None], torch.futures.Future[Any], Any]] = queue.SimpleQueue()
         threading.Thread(target=self._work, name=name, daemon=True).start()
 
-    def put(self, function: Callable[[], None], future: torch.futures.Future[Any], result: Any) -> None:
-        """`future` gets `result` once `function` has returned, or what it raised."""
+    def put(self, function: Callable[[], None], result: Any) -> torch.futures.Future[Any]:
+        """A future that gets `result` once `function` has returned, or what it raised."""
+        future: torch.futures.Future[Any] = torch.futures.Future()
+        # To C++, such as DDP's reducer, an exception that is set from Python is a result. One that a callback raises is not.
+        outcome = future.then(lambda done: done.value())
         self._todo.put((function, future, result))
+        return outcome
 
     def _work(self) -> None:
         while True:
@@ -108,10 +118,16 @@ class _Queue:
             try:
                 function()
             except Exception as error:  # whoever waits for it is to hear of it
+                self._failed(error)
                 future.set_exception(error)
             else:
                 future.set_result(result)
             del function, future, result  # tensors live no longer than their collective
+
+
+def _work(future: torch.futures.Future[Any]) -> dist.Work:
+    """A work that is done when `future` is. A Python subclass of Work would not do: once boxed, its Python half is gone."""
+    return c10d._create_work_from_future(future)  # type: ignore[attr-defined]
 
 
 def _short(duration_seconds: float) -> str:
