@@ -56,6 +56,8 @@ def _run(job: RankJob, spec: JobSpec, control: Control, training: Training, writ
     letters = message_groups(grid, job.rank, groups, spec)
     current = _Step()
     own = None
+    if spec.links.kind == "modelled":
+        writer.mark("links", f"modelled, {spec.links.slow_down:g} times slower; sizes count {spec.links.size_factor:g} times")
     if spec.collectives.own:
         writer.add = InOrder(writer.add, Lane.POINT_TO_POINT)  # its threads send while the training thread does
         own = OwnCollectives(spec.collectives.model_dump(), writer.add, lambda text: writer.mark("algorithm", text),
