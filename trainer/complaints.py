@@ -60,8 +60,6 @@ def _message(item: Any) -> str:
             return "a whole number would do"
         case "float_type":
             return "a number would do"
-        case "tuple_type":
-            return "a list would do"
         case "literal_error" | "union_tag_invalid":
             return f"{context.get('expected') or context.get('expected_tags')} would do"
         case "union_tag_not_found":

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 IN_STEPS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")  # the others come before the steps and after
 
+MOST_SERVERS = 65_536
+
 
 def network_misfits(spec: JobSpec) -> list[FieldError]:
     return _algorithm_misfits(spec) + _placement_misfits(spec)
@@ -36,14 +38,21 @@ def _algorithm_misfits(spec: JobSpec) -> list[FieldError]:
 
 
 def _placement_misfits(spec: JobSpec) -> list[FieldError]:
-    servers, most = spec.placement.servers, spec.placement.gpus_per_server
+    given, most = spec.placement.servers, spec.placement.gpus_per_server
+    try:
+        servers = spec.placement.server_of_rank
+    except ValueError:
+        servers = [-1]
     if not servers:
         return []
+    if not all(0 <= server < MOST_SERVERS for server in servers):
+        return [FieldError("placement.servers", given, f"numbers of servers from 0 to {MOST_SERVERS - 1} with commas between "
+                                                       "would do, one for each rank, such as '0, 0, 1, 1'")]
     if len(servers) != spec.ranks:
-        return [FieldError("placement.servers", servers, f"it places {len(servers)} ranks and the job has {spec.ranks}; "
-                                                         "a server for each would do, or an empty list for the rule")]
+        return [FieldError("placement.servers", given, f"it places {len(servers)} ranks and the job has {spec.ranks}; "
+                                                       "a server for each would do, or an empty text for the rule")]
     server, count = Counter(servers).most_common(1)[0]
     if count > most:
-        return [FieldError("placement.servers", servers, f"server {server} gets {count} ranks and has {most} GPUs; at most "
-                                                         f"{most} a server would do, or a placement.gpus_per_server of {count}")]
+        return [FieldError("placement.servers", given, f"server {server} gets {count} ranks and has {most} GPUs; at most "
+                                                       f"{most} a server would do, or a placement.gpus_per_server of {count}")]
     return []

@@ -41,8 +41,9 @@ class Placement:
 
     @classmethod
     def of(cls, grid: GridSpec, given: PlacementSpec) -> Placement:
-        if given.servers:
-            return cls(given.servers, tuple(server // given.servers_per_rack for server in given.servers))
+        listed = given.server_of_rank
+        if listed:
+            return cls(tuple(listed), tuple(server // given.servers_per_rack for server in listed))
         servers = servers_by_rule(grid, given.gpus_per_server)
         return cls(tuple(servers), tuple(racks_by_rule(grid, servers, given.servers_per_rack)))
 

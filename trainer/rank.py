@@ -55,20 +55,20 @@ def _run(job: RankJob, spec: JobSpec, control: Control, training: Training, writ
     groups = axis_groups(grid, job.rank, spec.timeout_seconds)
     letters = message_groups(grid, job.rank, groups, spec)
     current = _Step()
+    links = links_of(spec, job.rank, job.folder)
+    if links is not None:
+        writer.mark("links", links.words)
     own = None
-    if spec.links.kind == "modelled":
-        writer.mark("links", f"modelled, {spec.links.slow_down:g} times slower; sizes count {spec.links.size_factor:g} times")
     if spec.collectives.own:
         writer.add = InOrder(writer.add, Lane.POINT_TO_POINT)  # its threads send while the training thread does
-        own = OwnCollectives(spec.collectives.model_dump(), writer.add, lambda text: writer.mark("algorithm", text),
-                             links_of(spec, job.folder))
+        own = OwnCollectives(spec.collectives.model_dump(), writer.add, lambda text: writer.mark("algorithm", text), links)
     probes = (
         CollectiveProbe(writer.add, {group.group_name: axis for axis, group in groups.items()}, current.get, own),
         OptimizerProbe(writer.add, current.get),
     )
     for probe in probes:
         probe.install()
-    training.connect(groups, letters, clock.run_clock, writer)
+    training.connect(groups, letters, clock.run_clock, writer, links)
     gc.freeze()  # what is here now stays; the collector need not look at it in every step
     dist.barrier()  # all begin the first step together, or it would show who came late
     done = _loop(job.rank, spec.steps, control, training, current)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from trainer import misfits
 from trainer.complaints import FieldError, SpecError, from_pydantic
@@ -17,11 +17,6 @@ class Part(BaseModel):
     """A part of a JobSpec: unknown keys, NaN and infinities are refused, values never change."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=True)
-
-
-def _as_tuple(given: Any) -> Any:
-    """JSON has lists alone, and a spec has to be hashable."""
-    return tuple(given) if isinstance(given, list) else given
 
 
 class Perceptron(Part):
@@ -149,11 +144,16 @@ class LinksSpec(Part):
 
 
 class PlacementSpec(Part):
-    """Where modelled links find the ranks: by rule, or each rank's server by number in `servers`."""
+    """Where modelled links find the ranks: by rule, or by a list of each rank's server, as text: "0, 0, 1, 1"."""
 
     gpus_per_server: Annotated[int, Field(ge=1, le=1024)] = 8
     servers_per_rack: Annotated[int, Field(ge=1, le=1024)] = 4
-    servers: Annotated[tuple[Annotated[int, Field(ge=0, le=65_535)], ...], BeforeValidator(_as_tuple)] = ()
+    servers: Annotated[str, Field(max_length=8192)] = ""
+
+    @property
+    def server_of_rank(self) -> list[int]:
+        """Empty for the rule; ValueError where `servers` is no list of whole numbers."""
+        return [int(number) for number in self.servers.split(",")] if self.servers.strip() else []
 
 
 class JobSpec(Part):

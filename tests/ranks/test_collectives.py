@@ -104,8 +104,8 @@ def every_algorithm(job: RankJob, control: Control) -> int:
         collective = draw.choice([name for name in ALGORITHMS if name != "barrier"])
         algorithm = draw.choice(list(ALGORITHMS[collective]))
         size = draw.choice([draw.randrange(40), draw.randrange(5000), draw.randrange(100_000)])
-        case = Case(probed, collective, size, draw.choice(TYPES), draw.choice(list(OPERATIONS)), draw.randrange(ranks), 10_000 + number)
-        case.check(algorithm, draw.random() < 0.5)
+        dtype, operation, root = draw.choice(TYPES), draw.choice(list(OPERATIONS)), draw.randrange(ranks)
+        Case(probed, collective, size, dtype, operation, root, 10_000 + number).check(algorithm, draw.random() < 0.5)
     return 0
 
 
@@ -114,8 +114,8 @@ def large(job: RankJob, control: Control) -> int:
     probed = Probed(job)
     for collective, algorithms in ALGORITHMS.items():
         for algorithm in algorithms if collective != "barrier" else ():
-            Case(probed, collective, 1_000_000 // (probed.ranks if collective != "all_reduce" else 1), torch.float32, "sum", 1, 7).check(
-                algorithm, False)
+            size = 1_000_000 if collective == "all_reduce" else 1_000_000 // probed.ranks
+            Case(probed, collective, size, torch.float32, "sum", 1, 7).check(algorithm, False)
     return 0
 
 
@@ -157,7 +157,7 @@ def steps_are_spans(job: RankJob, control: Control) -> int:
         assert got == {pair: size for pair, size in traffic.items() if pair[1] == job.rank}
         assert [(row[0], row[9]) for row in probed.rows] == [(Kind.ALL_REDUCE, f"all-reduce · {algorithm}")]
         if algorithm == "ring":
-            first = [row[9] for row in probed.steps if row[0] == Kind.SEND][0]
+            first = next(row[9] for row in probed.steps if row[0] == Kind.SEND)
             assert first == f"ring 1/{2 * ranks - 2} · chunk {job.rank}"
     return 0
 
@@ -235,7 +235,7 @@ def a_peer_that_does_not_come(job: RankJob, control: Control) -> int:
         assert work is not None
         with pytest.raises(RuntimeError, match="Timed out waiting"):
             work.get_future().wait()
-        with pytest.raises(RuntimeError, match="a collective before this one has failed: .*Timed out waiting"):
+        with pytest.raises(RuntimeError, match=r"a collective before this one has failed: .*Timed out waiting"):
             dist.all_reduce(torch.ones(8))
     leave_after_rank_0(probed)
     return 0

@@ -49,7 +49,7 @@ def begin(job: RankJob) -> Probed:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     except OSError:
         print("no real-time class")
-    return Probed(job, links_of(parse(job.spec_json), job.folder))
+    return Probed(job, links_of(parse(job.spec_json), job.rank, job.folder))
 
 
 def timed(group: dist.ProcessGroup | None) -> float:

@@ -60,7 +60,8 @@ def test_speeds_of_a_published_log() -> None:
 
 
 @pytest.mark.parametrize(("collective", "share"), [
-    ("all_reduce", 1.5), ("all_gather", 0.75), ("reduce_scatter", 0.75), ("all_to_all", 0.75), ("broadcast", 1.0), ("reduce", 1.0),
+    ("all_reduce", 1.5), ("all_gather", 0.75), ("reduce_scatter", 0.75), ("all_to_all", 0.75),
+    ("broadcast", 1.0), ("reduce", 1.0),
 ])
 def test_what_the_bus_carries_of_an_array(collective: str, share: float) -> None:
     assert busbw(collective, 4, 1e9, 1.0) == share * 1e9

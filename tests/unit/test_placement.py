@@ -42,7 +42,7 @@ def test_slices_share_a_server_and_stages_a_rack(grid: dict[str, int], placement
 
 
 def test_a_list_places_ranks_where_one_wants() -> None:
-    spec = spec_of({"pp": 2, "tp": 2}, {"gpus_per_server": 2, "servers_per_rack": 1, "servers": [0, 1, 0, 1]})
+    spec = spec_of({"pp": 2, "tp": 2}, {"gpus_per_server": 2, "servers_per_rack": 1, "servers": "0, 1, 0, 1"})
     assert places(spec) == Placement((0, 1, 0, 1), (0, 1, 0, 1))
     assert [places(spec).distance(0, other) for other in range(1, 4)] == ["cluster", "server", "cluster"]
 
@@ -61,17 +61,18 @@ def test_slices_across_servers_are_warned_of() -> None:
 
 
 @pytest.mark.parametrize(("given", "field", "message"), [
-    ({"links": {"kind": "modelled"}, "collectives": OWN | {"all_gather": "backend"}}, "collectives.all_gather", "'auto' would do"),
+    ({"links": {"kind": "modelled"}, "collectives": OWN | {"all_gather": "backend"}}, "collectives.all_gather",
+     "'auto' would do"),
     ({"device": "cuda", "collectives": {"all_reduce": "ring"}}, "collectives.all_reduce", "'backend' would do"),
     ({"device": "cuda", "links": {"kind": "modelled"}}, "links.kind", "'real' would do"),
     ({"collectives": {"all_to_all": "tree"}}, "collectives.all_to_all", "'ring' or 'bruck' would do"),
     ({"links": {"in_server": "roce-v2"}}, "links.in_server", "'pcie-6' would do"),
     ({"links": {"slow_down": 0.5}}, "links.slow_down", "1.0 or more would do"),
-    ({"placement": {"servers": [0, 1]}}, "placement.servers", "it places 2 ranks and the job has 1"),
-    ({"placement": {"servers": 3}}, "placement.servers", "a list would do"),
-    ({"grid": {"dp": 2}, "placement": {"servers": [0, 0], "gpus_per_server": 1}}, "placement.servers",
+    ({"placement": {"servers": "0, 1"}}, "placement.servers", "it places 2 ranks and the job has 1"),
+    ({"placement": {"servers": "a, b"}}, "placement.servers", "such as '0, 0, 1, 1'"),
+    ({"grid": {"dp": 2}, "placement": {"servers": "0, 0", "gpus_per_server": 1}}, "placement.servers",
      "server 0 gets 2 ranks and has 1 GPUs; at most 1 a server would do"),
-    ({"placement": {"servers": [-1]}}, "placement.servers.0", "0 or more would do"),
+    ({"placement": {"servers": "-1"}}, "placement.servers", "from 0 to 65535 with commas between would do"),
 ])
 def test_what_cannot_work_says_what_would(given: dict[str, Any], field: str, message: str) -> None:
     with pytest.raises(SpecError) as refused:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -84,7 +85,7 @@ class Exchange:
     def __init__(self, group: dist.ProcessGroup, add: Callable[[Row], None], links: Links | None = None):
         self.place, self.size = group.rank(), group.size()
         self.ranks = dist.get_process_group_ranks(group)
-        self._backend = group._get_backend(torch.device("cpu"))
+        self._backend: Any = group._get_backend(torch.device("cpu"))
         self._add, self._links = add, links
         self._spare: list[Tensor] = []  # scratch that nothing uses now
 
@@ -146,7 +147,7 @@ class Exchange:
         whole = views[0] if scratch is None else torch.cat(views, out=_like(scratch, views))
         stamp, peer = None, self.ranks[move.target]
         if self._links is not None:
-            stamp = torch.tensor([self._links.arrival_ns(self.ranks[self.place], peer, whole.nbytes, free_ns)])
+            stamp = torch.tensor([self._links.arrival_ns(peer, whole.nbytes, free_ns)])
         pieces = _segments(whole) if stamp is None else (stamp, *_segments(whole))
         works = [self._backend.send([piece], move.target, tag) for piece in pieces]
         return _Message(peer, whole, views, scratch, stamp, works)
@@ -158,7 +159,7 @@ class Exchange:
 
     def _record(self, kind: Kind, start_ns: int, end_ns: int, message: _Message, name: str, trip: Trip, number: int) -> None:
         if self._links is not None:
-            name = f"{name} · {self._links.word(self.ranks[self.place], message.peer)}"
+            name = f"{name} · {self._links.word(message.peer)}"
         self._add((kind, start_ns, end_ns, trip.step, NONE, NONE, message.peer, message.whole.nbytes, number, name, trip.axis))
 
 

@@ -136,7 +136,8 @@ def _reduce_scatter(pairs: list[tuple[Tensor, list[Tensor]]], arguments: dict[st
             divide(mine)
             output.copy_(mine.view(output.shape))
 
-    return Request("reduce_scatter", ranks * sum(output.nbytes for output, _ in pairs), carry_out, [output for output, _ in pairs])
+    outputs = [output for output, _ in pairs]
+    return Request("reduce_scatter", ranks * _bytes(outputs), carry_out, outputs)
 
 
 def _all_to_all(inputs: Sequence[Tensor], outputs: Sequence[Tensor], result: list[Tensor], place: int, uneven: bool) -> Request:

@@ -72,35 +72,39 @@ class Ports:
 
 
 class Links:
-    """The links of a job whose `links.kind` is modelled. `book` is where its ranks keep their ports."""
+    """The links of `rank` in a job whose `links.kind` is modelled. `book` is where the job's ranks keep their ports."""
 
-    def __init__(self, spec: JobSpec, book: Path):
+    def __init__(self, spec: JobSpec, rank: int, book: Path):
+        self._rank = rank
         self._spec, self._placement = spec, Placement.of(spec.grid, spec.placement)
         self._ports = Ports(spec, self._placement)
         self._book = PortBook(book, self._ports.count)
 
-    def between(self, source: int, target: int) -> LinkClass:
-        return link_between(self._spec, self._placement, source, target)
+    @property
+    def words(self) -> str:
+        links = self._spec.links
+        return f"modelled, {links.slow_down:g} times slower; sizes count {links.size_factor:g} times"
 
     def as_counted(self, source: int, target: int) -> LinkClass:
         """The link as a payload's bytes see it: slowed down, and of sizes that count for more."""
-        link, links = self.between(source, target), self._spec.links
+        link, links = link_between(self._spec, self._placement, source, target), self._spec.links
         return LinkClass(link.word, link.latency_seconds * links.slow_down,
                          link.bytes_per_second / links.slow_down / links.size_factor)
 
-    def word(self, source: int, target: int) -> str:
-        return f"emulated {self.between(source, target).word}"
+    def word(self, peer: int) -> str:
+        return f"emulated {self.as_counted(self._rank, peer).word}"
 
-    def arrival_ns(self, source: int, target: int, size_bytes: int, from_ns: int) -> int:
-        """When `size_bytes` that are ready at `from_ns` are there; from now on they are on their way."""
-        link = self.as_counted(source, target)
+    def arrival_ns(self, target: int, size_bytes: int, from_ns: int) -> int:
+        """When `size_bytes` that are ready at `from_ns` will be at rank `target`: from now on they are on their way."""
+        link = self.as_counted(self._rank, target)
         passing_ns = round(size_bytes / link.bytes_per_second * 1e9)
-        return self._book.reserve(self._ports.between(source, target), from_ns, passing_ns) + round(link.latency_seconds * 1e9)
+        passed_ns = self._book.reserve(self._ports.between(self._rank, target), from_ns, passing_ns)
+        return passed_ns + round(link.latency_seconds * 1e9)
 
 
-def links_of(spec: JobSpec, folder: Path) -> Links | None:
+def links_of(spec: JobSpec, rank: int, folder: Path) -> Links | None:
     """None where links are real."""
-    return Links(spec, folder / "ports") if spec.links.kind == "modelled" else None
+    return Links(spec, rank, folder / "ports") if spec.links.kind == "modelled" else None
 
 
 def sleep_until(moment_ns: int) -> None:
