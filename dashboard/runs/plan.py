@@ -11,6 +11,7 @@ from dashboard.runs.sketch import Sketch, sketch
 from dashboard.runs.words import grid_words
 from trainer.emulate.durations import durations_ms
 from trainer.grid import Grid
+from trainer.placement import slow_axes
 from trainer.schedules import stages_of
 from trainer.schedules.actions import Do
 from trainer.schedules.theory import bubble_formula, bubble_share
@@ -84,7 +85,7 @@ def plan(spec: JobSpec) -> Plan:
         step_ms=_busy_ms(spec) / (1 - share) if spec.pace.kind == "paced" else None,
         sketch=sketch(spec),
         command=command_line(spec),
-        warnings=_warnings(spec),
+        warnings=_warnings(spec) + slow_axes(spec),
     )
 
 

@@ -61,6 +61,12 @@ def splits_words(spec: dict[str, Any]) -> str:
     return "; ".join(parts)
 
 
+def collectives_words(spec: dict[str, Any]) -> str:
+    """"all-reduce by tree"; empty where every collective is the backend's."""
+    chosen = spec.get("collectives", {})
+    return ", ".join(f"{name.replace('_', '-')} by {algorithm}" for name, algorithm in chosen.items() if algorithm != "backend")
+
+
 SCHEDULES = {
     "naive": "naive", "gpipe": "GPipe", "1f1b": "1F1B", "interleaved": "interleaved 1F1B", "breadth-first": "breadth-first",
     "zb-h1": "ZB-H1", "interleaved-zb": "interleaved zero bubble", "zb-v": "ZB-V", "dualpipe-v": "DualPipeV",

@@ -9,11 +9,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from dashboard.bench import listing, live, start
+from dashboard.bench import collectives, listing, live, start
 from dashboard.bench.place import CannotMeasure
 from dashboard.stack.own import NoStack
 
-BENCHES: dict[str, Any] = {"list": listing, "live": live, "start": start}
+BENCHES: dict[str, Any] = {"collectives": collectives, "list": listing, "live": live, "start": start}
 
 
 class Command(BaseCommand):
