@@ -64,7 +64,7 @@ def _run(job: RankJob, spec: JobSpec, control: Control, training: Training, writ
     dist.barrier()
     if training.prove_equal():
         writer.mark("parameters", "equal")
-    for probe in probes:
+    for probe in (*probes, training.memory):
         probe.remove()
     clock.close()
     dist.destroy_process_group()

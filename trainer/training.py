@@ -20,6 +20,7 @@ from trainer.schedules.actions import Do, homes
 from trainer.spec import JobSpec, OptimizerSpec
 from trainer.splits.chunk import Chunk
 from trainer.splits.data import Replica, prove_equal
+from trainer.splits.footprint import StageMemory
 from trainer.splits.messages import Messages
 from trainer.splits.pipeline import PipelineRank
 from trainer.splits.run_clock import RunClock
@@ -58,9 +59,10 @@ class Training:
         self._copies = groups.get(self._averaging)
         loss = self._split.loss(self._model)
         chunks = {stage: self._chunk(stage, self.modules[str(stage)], self._replicate, loss) for stage in self._stages}
-        self._rank = PipelineRank(self._actions, chunks, self._homes, self._address.pp,
-                                  self._messages(letters, clock, writer.add),
-                                  Pacer(self.spec.pace, self.spec.schedule.chunks), writer.add)
+        messages = self._messages(letters, clock, writer.add)
+        self.memory = StageMemory(self.modules, chunks, messages, writer.counter, self._device)
+        self._rank = PipelineRank(self._actions, chunks, self._homes, self._address.pp, messages,
+                                  Pacer(self.spec.pace, self.spec.schedule.chunks), self.memory, writer.add)
         self._optimizer = optimizer_of(self.spec.optimizer, self.modules)
 
     def step(self, step: int) -> None:
@@ -77,6 +79,7 @@ class Training:
         self._split.complete_gradients()
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
+        self.memory.end_step()
         if averaged is not None:
             averaged.wait()
         ended_ns = time.monotonic_ns()

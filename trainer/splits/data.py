@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from trainer.models.linear import Linear
+from trainer.probes.memory import bucket_bytes
 
 
 class Replica:
@@ -27,6 +28,11 @@ class Replica:
     def __init__(self, module: nn.Module, group: dist.ProcessGroup | None = None, axis: str = ""):
         self.module, self.axis = module, axis
         self._ddp = None if group is None else DistributedDataParallel(module, process_group=group)
+
+    @property
+    def bucket_bytes(self) -> int:
+        """What the averaging itself keeps in memory."""
+        return 0 if self._ddp is None else bucket_bytes(self._ddp)
 
     def forward(self, inputs: Tensor) -> Tensor:
         if self._ddp is None:

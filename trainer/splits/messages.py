@@ -104,6 +104,11 @@ class Messages:
         self._add((Kind.SEND, start_ns, time.monotonic_ns(), step, letter.micro_batch, letter.stage, self._ranks[peer],
                    self._content_bytes, NONE, str(letter), self._axis))
 
+    @property
+    def bytes(self) -> int:
+        """Of the envelopes that are on their way in or out, or lie ready; the content of a letter taken is the taker's."""
+        return (len(self._incoming) + len(self._outgoing) + len(self._spare)) * (STAMP_BYTES + self._content_bytes)
+
     def settle(self) -> None:
         """Wait until all that was sent has gone, and take its envelopes back; by the end of a step it has, or is about to."""
         for envelope, work in self._outgoing:
