@@ -17,11 +17,10 @@ import torch.distributed as dist
 from torch import Tensor
 
 from trainer.splits.run_clock import RunClock
+from trainer.splits.sizes import STAMP_BYTES
 from trainer.trace.columns import Row
 from trainer.trace.frame import NONE
 from trainer.trace.kinds import Kind
-
-STAMP_BYTES = 8
 
 
 class Letter(NamedTuple):

@@ -17,11 +17,10 @@ from trainer.schedules.actions import Action, Do
 from trainer.splits.chunk import Chunk
 from trainer.splits.footprint import StageMemory
 from trainer.splits.messages import Letter, Messages
+from trainer.splits.sizes import RECEIVES_AHEAD
 from trainer.trace.columns import Row
 from trainer.trace.frame import NONE
 from trainer.trace.kinds import Kind
-
-RECEIVES_AHEAD = 4  # enough that a neighbour finds room for what it sends, few enough to bound memory
 
 KIND_OF = {
     Do.FORWARD: Kind.FORWARD,
