@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trainer.memory.stages import DIGITS
+from trainer.memory.stages import DIGITS, PIXELS
 from trainer.spec import Gpt, JobSpec, Perceptron
 from trainer.splits.sizes import STAMP_BYTES
 
@@ -57,6 +57,18 @@ def hand_off_bytes(spec: JobSpec) -> int:
         return spec.micro_batch_samples * spec.model.width * ELEMENT_BYTES[spec.precision]
     tokens = spec.model.context // spec.sequence_parts
     return spec.micro_batch_samples * tokens * spec.model.width * ELEMENT_BYTES[spec.precision]
+
+
+def sample_bytes(spec: JobSpec) -> int:
+    """What the first stage reads of one sample."""
+    if isinstance(spec.model, Perceptron):
+        return PIXELS * ELEMENT_BYTES[spec.precision]
+    return spec.model.context // spec.grid.cp * TOKEN_BYTES
+
+
+def target_bytes(spec: JobSpec) -> int:
+    """What the last stage compares one sample with."""
+    return TOKEN_BYTES if isinstance(spec.model, Perceptron) else spec.model.context // spec.grid.cp * TOKEN_BYTES
 
 
 def _perceptron(spec: JobSpec, model: Perceptron, layers: int, ends: Ends) -> StageBytes:
@@ -103,7 +115,7 @@ def _gpt(spec: JobSpec, model: Gpt, layers: int, ends: Ends) -> StageBytes:
 
 def _attention(spec: JobSpec) -> int:
     """Activations (E) from queries, keys and values to the heads' joint output. Over a ring keys and values are copied
-    to travel, and what was mixed is laid out anew; by all-to-all the output is exchanged once more."""
+    to travel; by all-to-all the output is exchanged once more."""
     if spec.grid.cp == 1:
         return 4
-    return 7 if spec.splits.context.attention == "ring" else 5
+    return 6 if spec.splits.context.attention == "ring" else 5

@@ -7,22 +7,23 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from itertools import accumulate
 
-from trainer.memory.activations import ELEMENT_BYTES, TOKEN_BYTES, Ends, StageBytes, hand_off_bytes, stage_bytes
+from trainer.memory.activations import ELEMENT_BYTES, Ends, StageBytes, hand_off_bytes, sample_bytes, stage_bytes, target_bytes
 from trainer.memory.sizes import SHARED_OUT
-from trainer.memory.stages import PIXELS, Shape, stage_parameters
+from trainer.memory.stages import Shape, stage_parameters
 from trainer.schedules import SCHEDULES, schedule_of, stages_of
-from trainer.schedules.actions import Action, Do
-from trainer.spec import JobSpec, Perceptron
+from trainer.schedules.actions import Action, Do, Schedule
+from trainer.spec import JobSpec
 from trainer.splits.sizes import RECEIVES_AHEAD, STAMP_BYTES
 
-MOST_ACTIONS = 100_000  # of all ranks, that are gone through one by one
+COVERED = ("perceptron", "gpt")  # models
+MOST_ACTIONS = 30_000  # of all ranks, that are gone through one by one
 MOMENTS = {"sgd": 0, "adamw": 2}
 STEP_COUNT_BYTES = 4  # of each parameter tensor, beside AdamW's moments
 
 
 @dataclass(frozen=True)
 class RankMemory:
-    """Bytes; each kind's peak. They need not fall together, so the sum is what a rank has at most."""
+    """Bytes; each kind's peak. They need not fall together, so the total is what a rank has at most."""
 
     weights: int
     gradients: int
@@ -35,11 +36,30 @@ class RankMemory:
         return sum(astuple(self))
 
 
-def predicted(spec: JobSpec) -> list[RankMemory]:
-    """By place in the pipeline: copies, parts and slices of a place have the same. Where ranks share parameters out
-    unevenly, that of the one with most."""
+def predicted(spec: JobSpec, mode: str = "ddp") -> list[RankMemory]:
+    """By place in the pipeline: copies, parts and slices of a place have the same. Empty for a model without formulas here.
+
+    `mode` is how copies share parameters out (`trainer.memory.sizes.SHARED_OUT`); where they do so unevenly, it is that
+    of the one with most. Of a step too long to go through activations are a bound: as many as the schedule holds, of the
+    largest stage.
+    """
+    if spec.model.name not in COVERED:
+        return []
     stages = stages_of(spec)
-    return [_place(spec, place, stages) for place in range(spec.grid.pp)]
+    count = sum(map(len, stages))
+    is_short = spec.schedule.name == "csv" or 3 * count * spec.schedule.micro_batches <= MOST_ACTIONS
+    schedule = schedule_of(spec) if is_short else None
+    sizes = micro_batch_bytes(spec, stages)
+    ranks = []
+    for place, own in enumerate(stages):
+        weights, gradients, optimizer = _states(spec, [s for stage in own for s in stage_parameters(spec, stage, count)], mode)
+        buckets = gradients if mode == "ddp" and _copies(spec) > 1 else 0
+        ranks.append(RankMemory(
+            weights, gradients, optimizer,
+            _activations(spec, place, own, sizes, schedule),
+            _samples(spec, own, count) + _messages(spec, place, own, count, schedule) + buckets,
+        ))
+    return ranks
 
 
 def micro_batch_bytes(spec: JobSpec, stages: list[list[int]]) -> dict[int, StageBytes]:
@@ -56,46 +76,6 @@ def micro_batch_bytes(spec: JobSpec, stages: list[list[int]]) -> dict[int, Stage
     }
 
 
-def _place(spec: JobSpec, place: int, stages: list[list[int]]) -> RankMemory:
-    count = sum(map(len, stages))
-    shapes = [shape for stage in stages[place] for shape in stage_parameters(spec, stage, count)]
-    element = ELEMENT_BYTES[spec.precision]
-    copies = spec.grid.dp * spec.grid.cp
-    shared_out = SHARED_OUT.get("ddp", ())
-
-    def held(kind: str) -> int:
-        return sum(_share(shape, copies if kind in shared_out else 1) for shape in shapes)
-
-    moments = MOMENTS[spec.optimizer.name]
-    return RankMemory(
-        weights=held("weights") * element,
-        gradients=held("gradients") * element,
-        optimizer=moments * held("optimizer") * element + (STEP_COUNT_BYTES * len(shapes) if moments else 0),
-        activations=_activations(spec, place, stages),
-        buffers=_buffers(spec, place, stages) + (held("gradients") * element if copies > 1 else 0),
-    )
-
-
-def _share(shape: Shape, ranks: int) -> int:
-    """Numbers of a parameter that the rank with most of it has, if ranks divide its rows."""
-    rows, *rest = shape
-    return -(-rows // ranks) * math.prod(rest)
-
-
-def _activations(spec: JobSpec, place: int, stages: list[list[int]]) -> int:
-    sizes = micro_batch_bytes(spec, stages)
-    schedule = spec.schedule
-    if _is_short(spec, stages):
-        return peak_bytes(schedule_of(spec)[place], sizes)
-    held = SCHEDULES[schedule.name].held(place, spec.grid.pp, schedule.micro_batches, schedule.chunks)
-    return held * max(max(sizes[stage].forward, sizes[stage].put_off) for stage in stages[place])
-
-
-def _is_short(spec: JobSpec, stages: list[list[int]]) -> bool:
-    """Whether its actions are few enough to go through. Those of one's own schedule always are."""
-    return spec.schedule.name == "csv" or 3 * sum(map(len, stages)) * spec.schedule.micro_batches <= MOST_ACTIONS
-
-
 def peak_bytes(actions: list[Action], sizes: Mapping[int, StageBytes]) -> int:
     """The most that lies between forwards and backwards as a rank goes through its actions."""
     changes = {
@@ -109,38 +89,62 @@ def peak_bytes(actions: list[Action], sizes: Mapping[int, StageBytes]) -> int:
     return max(accumulate(changes[action.do, action.stage] for action in actions))
 
 
-def _buffers(spec: JobSpec, place: int, stages: list[list[int]]) -> int:
-    """Samples, and messages: one for each that the rank sends in a step, which are used again, and those it awaits."""
-    own, count = stages[place], sum(map(len, stages))
+def _copies(spec: JobSpec) -> int:
+    """Ranks that have the same stages and average their gradients."""
+    return spec.grid.dp * spec.grid.cp
+
+
+def _states(spec: JobSpec, shapes: list[Shape], mode: str) -> tuple[int, int, int]:
+    """Weights, gradients, optimizer."""
+    element, shared_out = ELEMENT_BYTES[spec.precision], SHARED_OUT.get(mode, ())
+
+    def held(kind: str) -> int:
+        return element * sum(_share(shape, _copies(spec) if kind in shared_out else 1) for shape in shapes)
+
+    moments = MOMENTS[spec.optimizer.name]
+    return held("weights"), held("gradients"), moments * held("optimizer") + bool(moments) * STEP_COUNT_BYTES * len(shapes)
+
+
+def _share(shape: Shape, ranks: int) -> int:
+    """Numbers of a parameter that the rank with most of it has, if ranks divide its rows."""
+    rows, *rest = shape
+    return -(-rows // ranks) * math.prod(rest)
+
+
+def _activations(spec: JobSpec, place: int, own: list[int], sizes: Mapping[int, StageBytes], schedule: Schedule | None) -> int:
+    if schedule is not None:
+        return peak_bytes(schedule[place], sizes)
+    held = SCHEDULES[spec.schedule.name].held(place, spec.grid.pp, spec.schedule.micro_batches, spec.schedule.chunks)
+    return held * max(max(sizes[stage].forward, sizes[stage].put_off) for stage in own)
+
+
+def _samples(spec: JobSpec, own: list[int], count: int) -> int:
+    """The first stage has the step's inputs, the last one its targets."""
+    samples = spec.micro_batch_samples * spec.schedule.micro_batches
+    return samples * ((0 in own) * sample_bytes(spec) + (count - 1 in own) * target_bytes(spec))
+
+
+def _messages(spec: JobSpec, place: int, own: list[int], count: int, schedule: Schedule | None) -> int:
+    """An envelope for each message that the rank sends in a step, used again in the next; and what is on its way in."""
     edges = [edge for stage in own for edge in (stage - 1, stage + 1) if 0 <= edge < count and edge not in own]
     letters = len(edges) * spec.schedule.micro_batches  # as many in as out
-    awaited = min(RECEIVES_AHEAD, letters if 0 in own else max(letters - 1, 0))  # one is taken by the first action
-    samples = spec.micro_batch_samples * spec.schedule.micro_batches
-    read = (samples * _sample_bytes(spec) if 0 in own else 0) + (samples * _target_bytes(spec) if count - 1 in own else 0)
-    return read + (letters + awaited) * (STAMP_BYTES + hand_off_bytes(spec)) + _handed_on(spec, place, stages)
+    content = hand_off_bytes(spec)
+    envelope = STAMP_BYTES + content
+    if schedule is not None:
+        return letters * envelope + _arriving(schedule[place], own, count, letters, content)
+    has_neighbours = any(stage - 1 in own for stage in own)
+    return (letters + RECEIVES_AHEAD) * envelope + has_neighbours * spec.schedule.micro_batches * content
 
 
-def _handed_on(spec: JobSpec, place: int, stages: list[list[int]]) -> int:
-    """Gradients that lie between two stages on the same rank while it does something else."""
-    inner = [stage for stage in stages[place] if stage - 1 in stages[place]]
-    if not inner:
-        return 0
-    if not _is_short(spec, stages):
-        return spec.schedule.micro_batches * hand_off_bytes(spec)
-    waiting = most = 0
-    for action in schedule_of(spec)[place]:
+def _arriving(actions: list[Action], own: list[int], count: int, letters: int, content: int) -> int:
+    """The most that lies ready for actions to come: room for letters, and gradients from another stage on the same rank."""
+    taken = waiting = most = 0
+    for action in actions:
         backward = action.do in (Do.BACKWARD, Do.BACKWARD_INPUT)
-        waiting -= backward and action.stage + 1 in inner
-        most = max(most, waiting)
-        waiting += backward and action.stage in inner
-    return most * hand_off_bytes(spec)
-
-
-def _sample_bytes(spec: JobSpec) -> int:
-    if isinstance(spec.model, Perceptron):
-        return PIXELS * ELEMENT_BYTES[spec.precision]
-    return spec.model.context // spec.grid.cp * TOKEN_BYTES
-
-
-def _target_bytes(spec: JobSpec) -> int:
-    return TOKEN_BYTES if isinstance(spec.model, Perceptron) else spec.model.context // spec.grid.cp * TOKEN_BYTES
+        source = action.stage + (1 if backward else -1)
+        if action.do is not Do.BACKWARD_WEIGHT and 0 <= source < count:
+            taken += source not in own
+            waiting -= backward and source in own
+        most = max(most, min(RECEIVES_AHEAD, letters - taken) * (STAMP_BYTES + content) + waiting * content)
+        waiting += backward and action.stage - 1 in own
+    return most

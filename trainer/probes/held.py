@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 
 
@@ -28,6 +28,12 @@ def storages(tensors: Iterable[Tensor]) -> dict[int, int]:
     uses of a whole parameter) count nothing."""
     found = (local(tensor).untyped_storage() for tensor in tensors)
     return {storage.data_ptr(): storage.nbytes() for storage in found}
+
+
+def owned(module: nn.Module) -> list[Tensor]:
+    """Parameters, buffers, and tensors that a module keeps as plain attributes."""
+    attributes = (value for part in module.modules() for value in vars(part).values())
+    return [*module.parameters(), *module.buffers(), *(value for value in attributes if isinstance(value, Tensor))]
 
 
 def bytes_of(tensors: Iterable[Tensor]) -> int:
@@ -59,11 +65,11 @@ def saving() -> Iterator[Saved]:
 
 class Held:
     """What is held at the moment, `bytes`, and under which keys. What is in memory anyway does not count:
-    the `parameters`, and the step's samples."""
+    what the `module` owns, and the step's samples."""
 
-    def __init__(self, parameters: Callable[[], Iterable[Tensor]]):
+    def __init__(self, module: nn.Module):
         self.bytes = 0
-        self._parameters = parameters
+        self._module = module
         self._samples: list[Tensor] = []
         self._saved_bytes: dict[Hashable, int] = {}  # of a forward, by its kind
         self._held: dict[Hashable, tuple[int, dict[int, int]]] = {}  # by key: saved bytes, storages held by name
@@ -81,7 +87,7 @@ class Held:
             return call()
         with saving() as saved:
             returned = call()
-        self._saved_bytes[kind] = saved.bytes([*self._parameters(), *self._samples, *named()])
+        self._saved_bytes[kind] = saved.bytes([*owned(self._module), *self._samples, *named()])
         return returned
 
     def keep(self, key: Hashable, named: Iterable[Tensor], kind: Hashable = None) -> None:

@@ -21,7 +21,7 @@ class StageMemory:
     def __init__(self, modules: nn.Module, chunks: Mapping[int, Chunk], messages: Messages, count: Count, device: torch.device):
         self._chunks, self._messages = chunks, messages
         self._step = NONE
-        self._held = Held(modules.parameters)
+        self._held = Held(modules)
         self._bucket_bytes = sum(chunk.replica.bucket_bytes for chunk in chunks.values())
         self._sample_bytes = 0
         self._probe = MemoryProbe(modules, count, lambda: self._step, device)
