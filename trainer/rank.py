@@ -64,8 +64,9 @@ def _run(job: RankJob, spec: JobSpec, control: Control, training: Training, writ
     dist.barrier()
     if training.prove_equal():
         writer.mark("parameters", "equal")
-    for probe in (*probes, training.memory):
+    for probe in probes:
         probe.remove()
+    training.memory.remove()
     clock.close()
     dist.destroy_process_group()
     return FINISHED if done == spec.steps else STOPPED
