@@ -1,20 +1,20 @@
 """What forwards leave in memory for their backwards, counted by storages: a tensor's views cost nothing more.
 
-Two parts make it up. Tensors that someone holds by name (a stage's input and output, what a backward put off) are looked
-at each time. What autograd saves beside them can only be seen while it does so, by a hook that costs 3 µs a tensor, a
-third of a small model's forward. But it is the same for inputs of the same shape: so it is weighed once a shape.
+What autograd saves can only be seen while it does so, by a hook that costs 3 µs a tensor: a third of a small model's
+forward. But it is the same each time the same module computes on inputs of the same shape. So each kind of thing
+that is held is weighed once, on the first occasion, and from then on counted.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TypeVar
 
-import torch
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
+
+T = TypeVar("T")
 
 
 def local(tensor: Tensor) -> Tensor:
@@ -30,85 +30,58 @@ def storages(tensors: Iterable[Tensor]) -> dict[int, int]:
     return {storage.data_ptr(): storage.nbytes() for storage in found}
 
 
+def bytes_of(tensors: Iterable[Tensor]) -> int:
+    return sum(storages(tensors).values())
+
+
 def owned(module: nn.Module) -> list[Tensor]:
     """Parameters, buffers, and tensors that a module keeps as plain attributes."""
     attributes = (value for part in module.modules() for value in vars(part).values())
     return [*module.parameters(), *module.buffers(), *(value for value in attributes if isinstance(value, Tensor))]
 
 
-def bytes_of(tensors: Iterable[Tensor]) -> int:
-    return sum(storages(tensors).values())
-
-
-class Saved:
-    """The storages that autograd saved within `saving`."""
-
-    def __init__(self) -> None:
-        self._storages: list[torch.UntypedStorage] = []
-
-    def bytes(self, apart_from: Iterable[Tensor]) -> int:
-        """Of what lies elsewhere than the given tensors, with what was freed meanwhile counted as nothing."""
-        known = storages(apart_from)
-        return sum({one.data_ptr(): one.nbytes() for one in self._storages if one.data_ptr() not in known}.values())
-
-    def _note(self, tensor: Tensor) -> Tensor:
-        self._storages.append(local(tensor).untyped_storage())
-        return tensor.detach()  # an output that holds itself would never be freed
-
-
 @contextmanager
-def saving() -> Iterator[Saved]:
-    saved = Saved()
-    with saved_tensors_hooks(saved._note, lambda tensor: tensor):
+def saving() -> Iterator[list[Tensor]]:
+    """A list of all that autograd saves within."""
+    saved: list[Tensor] = []
+
+    def note(tensor: Tensor) -> Tensor:
+        saved.append(tensor.detach())
+        return saved[-1]  # not the tensor itself: an output that holds itself would never be freed
+
+    with saved_tensors_hooks(note, lambda tensor: tensor):
         yield saved
 
 
 class Held:
-    """What is held at the moment, `bytes`, and under which keys. What is in memory anyway does not count:
-    what the `module` owns, and the step's samples."""
+    """How many `bytes` are held at the moment. What is in memory anyway does not count: what the `module` owns, and
+    the tensors that a caller names as lying `elsewhere`."""
 
     def __init__(self, module: nn.Module):
         self.bytes = 0
         self._module = module
-        self._samples: list[Tensor] = []
-        self._saved_bytes: dict[Hashable, int] = {}  # of a forward, by its kind
-        self._held: dict[Hashable, tuple[int, dict[int, int]]] = {}  # by key: saved bytes, storages held by name
-        self._holders: Counter[int] = Counter()  # of each storage
+        self._weights: dict[Hashable, int] = {}  # bytes, by kind
 
-    def begin_step(self, samples: list[Tensor]) -> None:
-        self._samples = samples
-
-    def forward(self, kind: Hashable, call: Callable[[], Any], named: Callable[[], Iterable[Tensor]]) -> Any:
-        """What `call`, a forward, returns; weighs what it saves, beside the tensors `named` then, if its `kind` is new.
-
-        All forwards of a kind have to save as much as each other: the same module, inputs of the same shape.
-        """
-        if kind in self._saved_bytes:
-            return call()
-        with saving() as saved:
+    def forward(self, kind: Hashable, call: Callable[[], T], named: Callable[[], list[Tensor]], elsewhere: list[Tensor]) -> T:
+        """What `call` returns, a forward; from now on what it saved is held, beside the tensors `named` then."""
+        if kind in self._weights:
             returned = call()
-        self._saved_bytes[kind] = saved.bytes([*owned(self._module), *self._samples, *named()])
+        else:
+            with saving() as saved:
+                returned = call()
+            self._weigh(kind, [*saved, *named()], elsewhere)
+        self.bytes += self._weights[kind]
         return returned
 
-    def keep(self, key: Hashable, named: Iterable[Tensor], kind: Hashable = None) -> None:
-        """From now on `key` holds the tensors `named`, and what a forward of `kind` saved, in place of what it held before."""
-        before = self._held.pop(key, None)
-        held = storages(named)
-        for place in storages(self._samples):
-            held.pop(place, None)
-        if held or kind is not None:
-            self._take(key, self._saved_bytes.get(kind, 0), held)
-        if before is not None:
-            self._let_go(*before)
+    def put_off(self, kind: Hashable, named: Callable[[], list[Tensor]], elsewhere: list[Tensor]) -> None:
+        """From now on the tensors `named` are held."""
+        if kind not in self._weights:
+            self._weigh(kind, named(), elsewhere)
+        self.bytes += self._weights[kind]
 
-    def _take(self, key: Hashable, saved_bytes: int, held: dict[int, int]) -> None:
-        self._held[key] = saved_bytes, held
-        self.bytes += saved_bytes + sum(size for place, size in held.items() if not self._holders[place])
-        self._holders.update(held.keys())
+    def let_go(self, kind: Hashable) -> None:
+        self.bytes -= self._weights[kind]
 
-    def _let_go(self, saved_bytes: int, held: dict[int, int]) -> None:
-        self._holders.subtract(held.keys())
-        gone = [place for place in held if not self._holders[place]]
-        self.bytes -= saved_bytes + sum(held[place] for place in gone)
-        for place in gone:
-            del self._holders[place]
+    def _weigh(self, kind: Hashable, held: list[Tensor], elsewhere: list[Tensor]) -> None:
+        known = storages([*owned(self._module), *elsewhere])
+        self._weights[kind] = sum(size for place, size in storages(held).items() if place not in known)

@@ -26,15 +26,20 @@ from trainer.probes.held import bytes_of
 
 Count = Callable[[str, float, int, int], None]  # name, value, step, at_ns
 
-LEAST_GAP_NS = 10_000_000  # between two looks at a counter: a hundred a second, however short the actions
-AGAIN_NS = 1_000_000_000
+LEAST_GAP_NS = 10_000_000  # between two looks: a hundred a second, however short the actions
+AGAIN_NS = 1_000_000_000  # a value that stays is said again, so that who looks at a stretch of time finds one in it
+CLOSE_STEPS = 2  # first ones, in which every action is looked at: the most that a job holds is seen in them
 
 
 class MemoryProbe:
-    """Records from `install` to `remove`, at each `sample`. `module` holds the parameters, sharded already if they will be."""
+    """Records from `install` to `remove`, at each `sample`. `module` holds the parameters, sharded already if they will be.
 
-    def __init__(self, module: nn.Module, count: Count, where: Callable[[], int], device: torch.device):
-        self._module, self._count, self._step, self._device = module, count, where, device
+    `buffers` gives the bytes of what else lies in memory now.
+    """
+
+    def __init__(self, module: nn.Module, count: Count, where: Callable[[], int], buffers: Callable[[], int],
+                 device: torch.device):
+        self._module, self._count, self._step, self._buffers, self._device = module, count, where, buffers, device
         self._parameters = list(module.parameters())
         self._sharded = any(isinstance(parameter, DTensor) for parameter in self._parameters)
         self._without_gradient = self._parameters
@@ -42,7 +47,10 @@ class MemoryProbe:
         self._weight_bytes = bytes_of(self._parameters)
         self._state_bytes = 0
         self._states = 0  # parameters that an optimizer has state of
-        self._series: dict[str, _Series] = {}
+        self._steps = 0
+        self._peak = self._latest = (0, 0)  # activations since the last look: bytes, at_ns
+        self._next_look_ns = 0
+        self._shown: dict[str, tuple[int, int]] = {}  # by kind: bytes, at_ns
         self._hook: Any = None
 
     def install(self) -> None:
@@ -50,27 +58,47 @@ class MemoryProbe:
 
     def remove(self) -> None:
         """Leaves nothing unsaid."""
-        for series in self._series.values():
-            series.settle()
+        if self._latest[1]:
+            self._look()
         if self._hook is not None:
             self._hook.remove()
             self._hook = None
 
-    def sample(self, activations: int, buffers: int, at_ns: int) -> None:
-        """What is alive at `at_ns`, which is now or a moment ago. Cheap: it looks at nothing that cannot have changed."""
-        self._put("weights", self._weight_bytes, at_ns)
-        self._put("optimizer", self._state_bytes, at_ns)
-        self._put("activations", activations, at_ns)
-        self._put("gradients", self._gradients(), at_ns)
-        self._put("buffers", buffers + (self._gathered() if self._sharded else 0), at_ns)
-        if self._device.type == "cuda":
-            self._put("allocated", torch.cuda.memory_allocated(self._device), at_ns)
-            self._put("allocated_peak", torch.cuda.max_memory_allocated(self._device), at_ns)
+    def sample(self, activations: int, at_ns: int) -> None:
+        """Hot path: at the end of every action, 0.2 µs but for a hundred looks a second."""
+        self._latest = activations, at_ns
+        if activations > self._peak[0]:
+            self._peak = self._latest
+        if at_ns >= self._next_look_ns:
+            self._look()
 
-    def end_step(self, activations: int, buffers: int) -> None:
+    def end_step(self, activations: int) -> None:
         """Sample once more after the optimizer's step, when gradients have been let go of."""
         self._without_gradient, self._gradient_bytes = self._parameters, 0
-        self.sample(activations, buffers, time.monotonic_ns())
+        self._steps += 1
+        self.sample(activations, time.monotonic_ns())
+
+    def _look(self) -> None:
+        activations, at_ns = self._latest
+        self._next_look_ns = at_ns + LEAST_GAP_NS if self._steps >= CLOSE_STEPS else 0
+        if self._peak[0] > activations and self._peak[1] > self._shown.get("activations", (0, 0))[1]:
+            self._show("activations", *self._peak)
+        self._peak = self._latest
+        self._show("activations", activations, at_ns)
+        self._show("weights", self._weight_bytes, at_ns)
+        self._show("gradients", self._gradients(), at_ns)
+        self._show("optimizer", self._state_bytes, at_ns)
+        self._show("buffers", self._buffers() + (self._gathered() if self._sharded else 0), at_ns)
+        if self._device.type == "cuda":
+            self._show("allocated", torch.cuda.memory_allocated(self._device), at_ns)
+            self._show("allocated_peak", torch.cuda.max_memory_allocated(self._device), at_ns)
+
+    def _show(self, kind: str, value: int, at_ns: int) -> None:
+        """Count a value that is new, or has not been said for long."""
+        before = self._shown.get(kind)
+        if before is None or value != before[0] or at_ns - before[1] >= AGAIN_NS:
+            self._count(f"memory/{kind}", value, self._step(), at_ns)
+            self._shown[kind] = value, at_ns
 
     def _gradients(self) -> int:
         """Bytes of all gradients. Once every parameter has one, nothing changes until the step ends."""
@@ -90,47 +118,6 @@ class MemoryProbe:
             self._states = len(optimizer.state)
             held = (value for state in optimizer.state.values() for value in state.values())
             self._state_bytes = bytes_of(value for value in held if isinstance(value, Tensor))
-
-    def _put(self, kind: str, value: int, at_ns: int) -> None:
-        if kind not in self._series:
-            name = f"memory/{kind}"
-            self._series[kind] = _Series(lambda value, at_ns: self._count(name, value, self._step(), at_ns))
-        self._series[kind].put(value, at_ns)
-
-
-class _Series:
-    """One counter's values, thinned to two in LEAST_GAP_NS: the highest since it was last shown, and the latest.
-
-    Said again now and then, so that who looks at a stretch of time finds a value in it.
-    """
-
-    def __init__(self, emit: Callable[[int, int], None]):
-        self._emit = emit
-        self._shown = self._latest = self._highest = (-1, -AGAIN_NS)  # value, at_ns
-
-    def put(self, value: int, at_ns: int) -> None:
-        if value == self._latest[0]:
-            if at_ns - self._shown[1] >= AGAIN_NS:
-                self.settle()
-                self._show(value, at_ns)
-            return
-        if at_ns - self._latest[1] >= LEAST_GAP_NS:
-            self.settle()  # what held so long is no blip
-        self._latest = value, at_ns
-        if value > self._highest[0]:
-            self._highest = self._latest
-        if at_ns - self._shown[1] >= LEAST_GAP_NS:
-            self.settle()
-
-    def settle(self) -> None:
-        for value, at_ns in (self._highest, self._latest):
-            if at_ns > self._shown[1]:
-                self._show(value, at_ns)
-        self._highest = self._latest
-
-    def _show(self, value: int, at_ns: int) -> None:
-        self._emit(value, at_ns)
-        self._shown = value, at_ns
 
 
 def bucket_bytes(module: DistributedDataParallel) -> int:

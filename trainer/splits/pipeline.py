@@ -51,7 +51,7 @@ class PipelineRank:
         The rank of the last stage returns the mean loss of this copy's samples.
         """
         self._step, self._losses = step, []
-        self._memory.begin_step(step, inputs, targets)
+        self._memory.begin_step(step, inputs, targets, self._here)
         self._free_ns = time.monotonic_ns()
         self._receives = iter(self._letters)
         self._post(RECEIVES_AHEAD)
@@ -117,7 +117,7 @@ class PipelineRank:
             self._add((Kind.WAIT, end_ns, returned_ns, *where, NONE, NONE, NONE, "gradients", chunk.replica.axis))
             end_ns = returned_ns
         self._free_ns = end_ns
-        self._memory.after(action, end_ns, self._here)
+        self._memory.after(action, end_ns)
 
     def _hand_on(self, letter: Letter, content: Tensor) -> None:
         if self._is_here(letter):
