@@ -78,6 +78,7 @@ def _run(job: RankJob, spec: JobSpec, control: Control, training: Training, writ
         writer.mark("parameters", "equal")
     for probe in probes:
         probe.remove()
+    training.memory.remove()
     clock.close()
     dist.destroy_process_group()
     return FINISHED if done == spec.steps else STOPPED

@@ -25,6 +25,7 @@ from trainer.spec import JobSpec
 from trainer.splits.chunk import Chunk
 from trainer.splits.data import Alone, Replica, prove_equal
 from trainer.splits.data_split import copies_of
+from trainer.splits.footprint import StageMemory
 from trainer.splits.messages import Messages
 from trainer.splits.norm import GradientNorm
 from trainer.splits.pipeline import PipelineRank
@@ -65,9 +66,10 @@ class Training:
         self.copies = copies_of(self.spec.splits.data, self.modules, groups.get(axis), axis, clock, writer.add, links)
         loss = self._split.loss(self._model)
         chunks = {stage: self._chunk(stage, self.copies.replicas[str(stage)], loss) for stage in self._stages}
-        self._rank = PipelineRank(self._actions, chunks, self._homes, self._address.pp,
-                                  self._messages(letters, clock, writer.add, links),
-                                  Pacer(self.spec), writer.add)
+        messages = self._messages(letters, clock, writer.add, links)
+        self.memory = StageMemory(self.modules, chunks, messages, writer.counter, self._device)
+        self._rank = PipelineRank(self._actions, chunks, self._homes, self._address.pp, messages, Pacer(self.spec),
+                                  self.memory, writer.add)
         self._recipe = Recipe(self.spec, list(self.copies.owned.values()), self._gradient_norm())
 
     def step(self, step: int) -> None:
@@ -84,6 +86,7 @@ class Training:
         self._complete_gradients(step)
         norm = self._recipe.step(step)
         self.copies.spread(step)
+        self.memory.end_step()
         if averaged is not None:
             averaged.wait()
         ended_ns = time.monotonic_ns()

@@ -108,6 +108,16 @@ def figure(value: float | None) -> str:
     return f"{value:.3g}" if abs(value) < 0.1 else f"{value:.4g}"
 
 
+def size(count: float | None) -> str:
+    """Bytes, in decimal units."""
+    if count is None:
+        return ""
+    for unit_bytes, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= unit_bytes:
+            return f"{count / unit_bytes:.3g} {unit}" if count < 999.5 * unit_bytes else f"{count / unit_bytes:.0f} {unit}"
+    return f"{count:.0f} B"
+
+
 def duration(seconds: float | None) -> str:
     if seconds is None:
         return ""

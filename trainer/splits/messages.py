@@ -19,11 +19,10 @@ from torch import Tensor
 
 from trainer.emulate.links import Links, sleep_until
 from trainer.splits.run_clock import RunClock
+from trainer.splits.sizes import STAMP_BYTES
 from trainer.trace.columns import Row
 from trainer.trace.frame import NONE
 from trainer.trace.kinds import Kind
-
-STAMP_BYTES = 16  # two numbers: sent, arrives
 
 
 class Letter(NamedTuple):
@@ -116,6 +115,11 @@ class Messages:
 
     def _name(self, letter: Letter, peer: int) -> str:
         return str(letter) if self._links is None else f"{letter} · {self._links.word(self._ranks[peer])}"
+
+    @property
+    def bytes(self) -> int:
+        """Of the envelopes that are on their way in or out, or lie ready; the content of a letter taken is the taker's."""
+        return (len(self._incoming) + len(self._outgoing) + len(self._spare)) * (STAMP_BYTES + self._content_bytes)
 
     def settle(self) -> None:
         """Wait until all that was sent has gone, and take its envelopes back; by the end of a step it has, or is about to."""

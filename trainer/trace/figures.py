@@ -162,3 +162,39 @@ def _median(values: array[float]) -> float | None:
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
+
+
+# Of a rank's memory: the counters memory/…, and what stands beside them.
+MEMORY_DEFINITIONS = {
+    "memory_weights": Definition(
+        "Weights", "B", "Storage of the rank's own parameters; of parameters shared out among ranks, its share.",
+        "parameters × bytes of one",
+    ),
+    "memory_gradients": Definition(
+        "Gradients", "B", "Storage of the gradients accumulated so far; gone when the optimizer has used them.",
+        "parameters × bytes of one",
+    ),
+    "memory_optimizer": Definition(
+        "Optimizer", "B", "Storage of what the optimizer remembers from step to step; there from its first step on.",
+        "AdamW: 2 moments × parameters × bytes of one, and 4 bytes a tensor; SGD: 0",
+    ),
+    "memory_activations": Definition(
+        "Activations", "B",
+        "What forwards have left for their backwards, counted between actions: distinct storages that autograd or the stage "
+        "holds. Computed on the way through an operation and dropped again, it is not in here.",
+        "Σ micro-batches held × bytes of one; GPipe holds m, 1F1B min(m, p − stage)",
+    ),
+    "memory_buffers": Definition(
+        "Buffers", "B", "The step's samples, messages between stages on their way or ready for use again, and DDP's buckets."
+    ),
+    "memory_allocated": Definition(
+        "Allocated", "B", "On CUDA, what torch's allocator has given out, whatever for; beside it the most so far."
+    ),
+    "memory_predicted": Definition(
+        "Predicted at most", "B",
+        "By formulas, from the job alone: the sum of each kind's peak on the rank. Peaks need not fall together.",
+        "weights + gradients + optimizer + activations + buffers",
+    ),
+}
+
+DEFINITIONS |= MEMORY_DEFINITIONS

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard.charts.panels import pipeline
+from dashboard.charts.panels import memory, pipeline
 from dashboard.runs.models import Run
 from trainer.spec import JobSpec
 
@@ -31,6 +31,9 @@ PANELS = (
     Panel("pipeline", "Pipeline",
           "The order of one step's work: as the schedule has it, as it was measured, and what another order would take.",
           pipeline.panel, lambda spec: spec.grid.pp > 1),
+    Panel("memory", "Memory",
+          "What each rank has in memory over its latest steps, by what it is for, beside the most that formulas say.",
+          memory.panel),
     Panel("log", "Log", "What a rank printed, as it prints it."),
 )
 

@@ -9,11 +9,13 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from dashboard.bench import collectives, listing, live, start
+from dashboard.bench import collectives, listing, live, overhead, start
 from dashboard.bench.place import CannotMeasure
 from dashboard.stack.own import NoStack
 
-BENCHES: dict[str, Any] = {"collectives": collectives, "list": listing, "live": live, "start": start}
+BENCHES: dict[str, Any] = {
+    "collectives": collectives, "list": listing, "live": live, "overhead": overhead, "start": start,
+}
 
 
 class Command(BaseCommand):

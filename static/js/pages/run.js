@@ -34,8 +34,8 @@ const timeline = new Timeline(parts, { ranks, grid, gridSizes: spec.grid, stages
 const interaction = new Interaction(timeline, part("announcer"));
 const stateView = new StateView(root, part);
 const now = new Now(root);
-const { readBase, launchForm } = root.dataset;
-const panels = new Panels(part("panels"), { run: () => run, timeline, readBase, launchForm });
+const { readBase, launchForm, plotly } = root.dataset;
+const panels = new Panels(part("panels"), { run: () => run, timeline, readBase, launchForm, plotly });
 const charts = [...root.querySelectorAll("[data-chart]")].map(chart);
 new Details({ details: part("details"), why: part("why"), hint: part("hint") }, timeline);
 new Totals({ totals: part("totals"), title: part("totals-title") }, timeline);
