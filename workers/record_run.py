@@ -44,10 +44,11 @@ class RunRecorder:
             self._take_mark(mark["rank"], mark["kind"], mark["text"])
         ends = [row["end_ns"] for row in rows if row["end_ns"] is not None]
         steps = StepFigures(self._spec.ranks, rows[-1]["step"] + 1 if rows else 0, ends[-1] if ends else None)
-        for segment in reader.manifest.segments:
+        for segment in reader.segments:
             if segment.last_step >= steps.next_step:
+                parts = reader.parts(segment)
                 for frame in reader.segment_frames(segment):
-                    steps.add(frame, gap=segment.ranks[frame.rank].missing_frames > 0)
+                    steps.add(frame, gap=parts[frame.rank].missing_frames > 0)
         for rank, totals in reader.manifest.ranks.items():
             if totals.final:
                 steps.leave(rank)
