@@ -119,7 +119,7 @@ def _step(rows: _Rows, shape: Shape, dice: np.random.Generator, zero: Array, ste
             source = stage - 1 if kind == Kind.FORWARD else stage + 1
             sent: list[tuple[Array, Array]] = []
             for batch in range(m):
-                begin = free[stage]
+                begin = free[stage].copy()
                 if arrived:
                     waits_until = np.maximum(arrived[batch][1], begin + 1)
                     rows.add(Kind.RECEIVE, stage, arrived[batch][0], arrived[batch][1], batch, stage, source, TENSOR_BYTES,

@@ -49,7 +49,7 @@ class PyramidWriter:
         try:
             if segment.spans:
                 top_bits = self._grown(database, segment)
-                self._add(database, _raster(segment, spans()), top_bits)
+                self._add(database, segment, spans(), top_bits)
             database.execute("UPDATE head SET segments = ?, top_bits = ?", (segment.number, top_bits))
             database.execute("COMMIT")
         except BaseException:
@@ -107,13 +107,15 @@ class PyramidWriter:
         for bits in range(self._top_bits or wanted, wanted):
             below = database.execute("SELECT number, data FROM tile WHERE bits = ?", (bits,)).fetchall()
             for number, data in below:
-                _add_tile(database, bits + 1, number >> 1, zoom.folded(zoom.unpack(data), bool(number & 1)))
+                _add_tile(database, bits + 1, number >> 1, zoom.folded(zoom.unpack(data), bool(number & 1)), is_open=True)
         return wanted
 
-    def _add(self, database: sqlite3.Connection, made: Raster, top_bits: int) -> None:
+    def _add(self, database: sqlite3.Connection, segment: Segment, spans: Columns, top_bits: int) -> None:
+        made = _raster(segment, spans)
         while True:
+            open_tile = segment.end_ns >> made.bits + zoom.TILE_BITS  # the next segment goes on in it
             for number, tile in zoom.tiles(made).items():
-                _add_tile(database, made.bits, number, tile)
+                _add_tile(database, made.bits, number, tile, is_open=number == open_tile)
             if made.bits >= top_bits:
                 return
             made = zoom.coarser(made)
@@ -125,15 +127,15 @@ def _raster(segment: Segment, spans: Columns) -> Raster:
     return zoom.raster(spans, segment.zoom_bits, first, last - first + 1)
 
 
-def _add_tile(database: sqlite3.Connection, bits: int, number: int, tile: Tile) -> None:
+def _add_tile(database: sqlite3.Connection, bits: int, number: int, tile: Tile, is_open: bool) -> None:
     known = database.execute("SELECT data FROM tile WHERE bits = ? AND number = ?", (bits, number)).fetchone()
     if known is not None:
         tile = zoom.added(zoom.unpack(known[0]), tile)
-    database.execute("REPLACE INTO tile VALUES (?, ?, ?)", (bits, number, zoom.pack(tile)))
+    database.execute("REPLACE INTO tile VALUES (?, ?, ?)", (bits, number, zoom.pack(tile, is_open)))
 
 
 class Pyramid:
-    """One state of a run's pyramid, for a reader: `segments` are in it, its coarsest level is `top_bits`; 0 where there is none."""
+    """One state of a run's pyramid, for a reader: `segments` are in it, its coarsest level is `top_bits`; 0 if there is none."""
 
     def __init__(self, database: sqlite3.Connection | None):
         self._database = database

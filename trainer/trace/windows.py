@@ -26,11 +26,12 @@ from trainer.trace.zoom import FULL, TILE_BITS, TILE_CELLS
 log = logging.getLogger(__name__)
 
 MOST_PIXELS = 8192
-FEW_SPANS, FEW_SEGMENTS = 20_000, 4  # up to here a window is answered by its spans themselves
+FEW_SPANS, FEW_SEGMENTS = 60_000, 4  # up to here a window is answered by its spans themselves
 MOST_SPANS, MOST_SEGMENTS = 400_000, 12  # that are read to compute cells
 RASTER_COLUMNS = ["rank", "kind", "start_ns", "duration_ns"]
 
 Array = np.ndarray[Any, Any]
+SpansOfRank = tuple[int, Columns, list[str]]  # rank, span columns, the texts that they index
 
 
 @dataclass(frozen=True)
@@ -74,12 +75,16 @@ def window_of(
     bits = max(zoom.LEAST_BITS, max(1, (to_ns - from_ns) // pixels).bit_length() - 1)
     low, high = max(from_ns, reader.manifest.start_ns), min(to_ns, reader.manifest.end_ns + 1)
     lanes = (max(reader.manifest.ranks, default=-1) + 1) * len(Lane)
+    lane_to = lanes if lane_to is None else min(lanes, lane_to)
+    if high <= low:  # nothing was recorded there
+        low, high = from_ns, from_ns + 1
     first = low >> bits
-    return Window(bits, first, max(first + 1, -(-high >> bits)), lane_from, lanes if lane_to is None else min(lanes, lane_to))
+    return Window(bits, first, max(first + 1, -(-high >> bits)), min(lane_from, lane_to), lane_to)
 
 
 def segments_in(reader: StoreReader, window: Window) -> list[Segment]:
-    return [s for s in reader.segments if s.spans and s.end_ns >= window.from_ns and s.start_ns < window.to_ns]
+    start_ns, end_ns, spans, _ = reader.extents
+    return [reader.segments[at] for at in np.flatnonzero((spans > 0) & (end_ns >= window.from_ns) & (start_ns < window.to_ns))]
 
 
 def is_few(found: list[Segment], window: Window) -> bool:
@@ -121,7 +126,8 @@ def _parts(folder: Path, window: Window, pyramid: Pyramid, coarse: list[Segment]
         except BrokenSegment as broken:
             log.error("a segment is not shown: %s", broken)
             continue
-        made = zoom.raster(spans, window.bits, window.first, window.end - window.first)
+        first = max(window.first, segment.start_ns >> window.bits)
+        made = zoom.raster(spans, window.bits, first, min(window.end, (segment.end_ns >> window.bits) + 1) - first)
         parts += zoom.tiles(made).items()
     return parts
 
@@ -147,7 +153,7 @@ def _dominant(window: Window, parts: list[tuple[int, zoom.Tile]]) -> Cells:
         by_number[number] = zoom.added(by_number[number], tile) if number in by_number else tile
     count, first_tile = window.lane_to - window.lane_from, window.first >> TILE_BITS
     width = (window.end - 1 >> TILE_BITS) - first_tile + 1
-    planes = [np.zeros((max(count, 0), width * TILE_CELLS), np.uint8) for _ in range(3)]
+    planes = [np.zeros((count, width * TILE_CELLS), np.uint8) for _ in range(3)]
     for number, tile in by_number.items():
         at = slice((number - first_tile) * TILE_CELLS, (number - first_tile + 1) * TILE_CELLS)
         sums = _summed(window, tile)
@@ -174,9 +180,9 @@ def _share(values: Array) -> Array:
     return ((np.minimum(values, FULL) * np.uint32(255) + (FULL - 1)) // FULL).astype(np.uint8)
 
 
-def spans(reader: StoreReader, window: Window) -> list[tuple[int, Columns, list[str]]]:
-    """(rank, span columns, their texts) of all spans that touch the window, in the order of recording within a segment."""
-    found = []
+def spans(reader: StoreReader, window: Window) -> list[SpansOfRank]:
+    """All spans that touch the window, in the order of recording within a segment."""
+    found: list[SpansOfRank] = []
     for segment in segments_in(reader, window):
         try:
             shares = segments.by_rank(segments.read(reader.folder, segment))

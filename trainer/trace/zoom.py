@@ -26,7 +26,7 @@ FULL = 65_535  # a cell's value in a tile when it is busy throughout
 CELLS_A_SPAN, LEAST_RASTER, MOST_RASTER, MOST_CELLS = 16, 1 << 16, 1 << 20, 1 << 14
 _TOUCH_NS = 1e-3  # of a span without duration
 
-_HEAD = struct.Struct("<4sII")  # magic, tracks, bytes when unpacked
+_HEAD = struct.Struct("<4sII")  # magic, tracks, bytes a cell
 _MAGIC = b"LKT1"
 _CODEC = pa.Codec("zstd", compression_level=1)
 
@@ -81,16 +81,16 @@ def _spread(row: Array, begin: Array, end: Array, head: Array, tail: Array, bits
     longer = tail > head
     in_head = np.where(longer, (head + 1 << bits) - begin, end - begin)
     in_tail = np.where(longer, end - (tail << bits), 0)
-    places, weights = np.concatenate([at_head, at_tail]), np.concatenate([in_head, in_tail])
-    busy = np.bincount(places, weights, tracks * cells).reshape(shape)
+    places = np.concatenate([at_head, at_tail])
+    busy = np.bincount(places, np.concatenate([in_head, in_tail]), tracks * cells)
     if longer.any():
         wide = cells + 1
-        steps = np.bincount((row * wide + head)[longer] + 1, minlength=tracks * wide)
-        steps = steps - np.bincount((row * wide + tail)[longer], minlength=tracks * wide)
-        busy = busy + np.cumsum(steps.reshape(tracks, wide)[:, :cells], axis=1) * float(1 << bits)
-    flat = busy.ravel()
-    flat[places] = np.maximum(flat[places], _TOUCH_NS)
-    return busy
+        steps = np.bincount((row * wide + head)[longer] + 1, minlength=tracks * wide).astype(np.int32)
+        np.subtract.at(steps, (row * wide + tail)[longer], 1)
+        steps = np.cumsum(steps.reshape(tracks, wide), axis=1, out=steps.reshape(tracks, wide))
+        np.add(busy.reshape(shape), steps[:, :cells] * float(1 << bits), out=busy.reshape(shape))
+    busy[places] = np.maximum(busy[places], _TOUCH_NS)
+    return busy.reshape(shape)
 
 
 def coarser(fine: Raster) -> Raster:
@@ -102,7 +102,7 @@ def coarser(fine: Raster) -> Raster:
 
 @dataclass
 class Tile:
-    """TILE_CELLS cells of every track that is busy in them; `values` is uint16, FULL for a cell that is busy throughout."""
+    """TILE_CELLS cells of every track that is busy in them; `values` are uint16, FULL for a cell that is busy throughout."""
 
     tracks: Array
     values: Array
@@ -110,8 +110,9 @@ class Tile:
 
 def tiles(made: Raster) -> dict[int, Tile]:
     """The raster cut into tiles, by their number."""
-    busy = np.minimum(made.busy_ns * (FULL / float(1 << made.bits)), FULL)
-    values = np.where(busy > 0, np.maximum(np.rint(busy), 1), 0).astype(np.uint16)
+    busy = made.busy_ns * (FULL / float(1 << made.bits))
+    values = np.minimum(busy + 0.5, FULL).astype(np.uint16)
+    values[(values == 0) & (busy > 0)] = 1
     cut = {}
     for number in range(made.first >> TILE_BITS, (made.end - 1 >> TILE_BITS) + 1):
         low, high = max(made.first, number << TILE_BITS), min(made.end, number + 1 << TILE_BITS)
@@ -142,15 +143,23 @@ def folded(tile: Tile, is_right: bool) -> Tile:
     return Tile(tile.tracks, values)
 
 
-def pack(tile: Tile) -> bytes:
-    data = tile.tracks.astype("<i8").tobytes() + tile.values.astype("<u2").tobytes()
-    return _HEAD.pack(_MAGIC, len(tile.tracks), len(data)) + _CODEC.compress(data, asbytes=True)
+def pack(tile: Tile, is_open: bool) -> bytes:
+    """A tile to which much may yet be added keeps all of its precision; else a byte a cell, right to 0.2 %, is enough."""
+    values = tile.values.astype("<u2") if is_open else _rounded(tile.values)
+    data = tile.tracks.astype("<i8").tobytes() + values.tobytes()
+    return _HEAD.pack(_MAGIC, len(tile.tracks), values.itemsize) + _CODEC.compress(data, asbytes=True)
+
+
+def _rounded(values: Array) -> Array:
+    """uint16 as uint8; what is there does not become 0."""
+    return np.where(values > 0, np.maximum((values.astype(np.uint32) + 128) // 257, 1), 0).astype(np.uint8)
 
 
 def unpack(packed: bytes) -> Tile:
     """ValueError if these are not the bytes of a tile."""
-    magic, tracks, size = _HEAD.unpack_from(packed)
-    if magic != _MAGIC or size != tracks * (8 + 2 * TILE_CELLS):
+    magic, tracks, width = _HEAD.unpack_from(packed)
+    if magic != _MAGIC or width not in (1, 2):
         raise ValueError("not a tile of this version")
-    data = _CODEC.decompress(packed[_HEAD.size :], decompressed_size=size)
-    return Tile(np.frombuffer(data, "<i8", tracks), np.frombuffer(data, "<u2", offset=8 * tracks).reshape(tracks, TILE_CELLS))
+    data = _CODEC.decompress(packed[_HEAD.size :], decompressed_size=tracks * (8 + width * TILE_CELLS))
+    values = np.frombuffer(data, f"<u{width}", offset=8 * tracks).reshape(tracks, TILE_CELLS)
+    return Tile(np.frombuffer(data, "<i8", tracks), values if width == 2 else values * np.uint16(257))
