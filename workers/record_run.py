@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dashboard.runs import pictures
+from trainer.grid import Grid
 from trainer.schedules.theory import bubble_share
 from trainer.spec import JobSpec
 from trainer.trace.figures import RunFigures
@@ -43,7 +44,8 @@ class RunRecorder:
         for mark in reader.marks():
             self._take_mark(mark["rank"], mark["kind"], mark["text"])
         ends = [row["end_ns"] for row in rows if row["end_ns"] is not None]
-        steps = StepFigures(self._spec.ranks, rows[-1]["step"] + 1 if rows else 0, ends[-1] if ends else None)
+        next_step = rows[-1]["step"] + 1 if rows else 0
+        steps = StepFigures(self._spec.ranks, next_step, ends[-1] if ends else None, Grid.of(self._spec.grid))
         for segment in reader.segments:
             if segment.last_step >= steps.next_step:
                 parts = reader.parts(segment)
@@ -81,7 +83,6 @@ class RunRecorder:
         self._steps.add(frame, gap=missing > 0)
         for kind, text in zip(frame.marks["kind"].tolist(), frame.marks["text"].tolist(), strict=True):
             self._take_mark(frame.rank, frame.strings[kind], frame.strings[text])
-        self._collect_rows()
 
     def _take_event(self, fields: dict[bytes, bytes], where: str) -> None:
         self._store.passed(where)
@@ -103,6 +104,7 @@ class RunRecorder:
 
     def new_rows(self) -> list[dict[str, Any]]:
         """Rows of steps that were closed since the last call."""
+        self._collect_rows()
         rows, self._rows = self._rows, []
         return rows
 
@@ -128,6 +130,7 @@ class RunRecorder:
 
         One seal stays in the stream, for viewers who read the manifest before this one.
         """
+        self._collect_rows()
         trim_to = self._store.manifest.sealed_through
         self._store.seal(complete)
         sealed, self.unsealed = list(self.unsealed), {}

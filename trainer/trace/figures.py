@@ -83,6 +83,32 @@ STEP_DEFINITIONS = {
     "busy_ns": Definition("Busy", "ns", "Time in forwards and backwards, for each rank.", "Σ durations of forward and backward"),
     "wait_ns": Definition("Waiting", "ns", "Time in which compute stood still until a sender had sent, for each rank."),
     "collective_ns": Definition("In collectives", "ns", "Time in collectives, waiting for others included, for each rank."),
+    "communication_ns": Definition(
+        "Communication", "ns",
+        "Time in which anything was sent, received or exchanged, for each rank; what runs at once counts once.",
+    ),
+    "hidden_ns": Definition(
+        "Hidden communication", "ns",
+        "The part of the communication during which the rank computed, for each rank; its share is how well the two overlap.",
+        "time in which a rank both communicates and computes",
+    ),
+    "transfer_ns": Definition(
+        "Transfer", "ns",
+        "What the rank's collectives took once all had come: of each the shortest member's duration, for each rank. The rest of "
+        "the time in collectives is waiting for whoever came last.",
+        "Σ over collectives of the least duration of their members",
+    ),
+    "late_ns": Definition(
+        "Late", "ns",
+        "How much later than the first member the rank came to its collectives, for each rank: the straggler's figure.",
+        "Σ over collectives of (own start − first start)",
+    ),
+    "end_apart_ns": Definition(
+        "Ends apart", "ns",
+        "By how much the ends of one collective differ between its ranks at most. All see the same end, so what exceeds the "
+        "clocks' uncertainty is an error of the clocks, or a rank that was kept from noticing.",
+        "largest over collectives of (last end − first end)",
+    ),
     "loss": Definition("Loss", "loss", "The step's mean loss over all samples, before its gradients changed the weights."),
     "samples": Definition("Samples", "count", "Samples learned from in the step, over all copies of the model."),
     "samples_per_second": Definition(

@@ -35,10 +35,11 @@ class StoreReader:
             read_to = 0
         new = manifest.segments(folder, read_to, valid)
         self.segments: list[Segment] = known + new
-        extents: np.ndarray[Any, Any] = np.array([(s.start_ns, s.end_ns, s.spans, s.zoom_bits) for s in new], np.int64).reshape(-1, 4).T
-        if older and known:
+        rows = [(segment.start_ns, segment.end_ns, segment.spans, segment.zoom_bits) for segment in new]
+        extents = np.array(rows, np.int64).reshape(-1, 4).T
+        if older is not None and known:
             extents = np.concatenate([older.extents, extents], axis=1)
-        self.extents = extents  # of all segments: rows of start_ns, end_ns, spans, zoom_bits
+        self.extents: np.ndarray[Any, Any] = extents  # of all segments: start_ns, end_ns, spans, zoom_bits
 
     def frames(self, after_segment: int, max_bytes: int) -> tuple[int, list[bytes]]:
         """(last segment sent, frames) of whole segments after `after_segment`, up to about `max_bytes`, at least one segment.
