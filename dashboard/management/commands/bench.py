@@ -9,11 +9,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from dashboard.bench import live, start, windows
+from dashboard.bench import analysis, live, start, windows
 from dashboard.bench.place import CannotMeasure
 from dashboard.stack.own import NoStack
 
-BENCHES: dict[str, Any] = {"live": live, "start": start, "windows": windows}
+BENCHES: dict[str, Any] = {"analysis": analysis, "live": live, "start": start, "windows": windows}
 
 
 class Command(BaseCommand):
