@@ -29,8 +29,12 @@ copies, stages = int(sys.argv[2]), int(sys.argv[3])
 began = time.perf_counter()
 found = analysed(StoreReader(Path(sys.argv[1])), copies * stages, Grid((copies, 1, stages, 1, 1)))
 seconds = time.perf_counter() - began
+cpu_seconds = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
 peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(json.dumps({"seconds": round(seconds, 2), "spans": found.spans, "peak_mb": round(peak_mb, 1), "steps": found.steps}))
+print(json.dumps({
+    "seconds": round(seconds, 2), "spans": found.spans, "peak_mb": round(peak_mb, 1), "steps": found.steps,
+    "cpu_seconds": round(cpu_seconds, 2),
+}))
 """
 
 

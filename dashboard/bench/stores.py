@@ -20,7 +20,7 @@ from trainer.folder import run_folder, store_folder
 from trainer.lifeline import tied_command
 from trainer.trace.store import StoreWriter
 
-# Ends of the process are those of the database: a process of its own, since this one has settings for another home.
+# In a process of its own, since this one has the settings of another home.
 _MAKE_RUNS = """
 import django, json, sys
 django.setup()
@@ -31,10 +31,12 @@ from dashboard.runs import services
 from dashboard.runs.models import Run
 from trainer.presets import PRESETS
 owner = User.objects.create_superuser("bench", password=None)
+spec = PRESETS["pipeline-1f1b"].spec.model_dump(mode="json")
+spec["grid"] |= {"dp": int(sys.argv[2]), "pp": int(sys.argv[3])}
 made = []
 for _ in range(int(sys.argv[1])):
-    run = Run.objects.create(owner=owner, name="bench", spec_json=PRESETS["pipeline-1f1b"].spec.model_dump(mode="json"),
-                             device="cpu", state="finished")
+    # Its state says that it is over: nobody supervises it here, and the reaper would call it lost.
+    run = Run.objects.create(owner=owner, name="bench", spec_json=spec, device="cpu", state="finished")
     made.append([run.pk, services.share(run, owner)[1]])
 print(json.dumps(made))
 """
@@ -51,9 +53,11 @@ class BenchRun:
         return store_folder(run_folder(self.home, self.id))
 
 
-def make_runs(home: Path, count: int) -> list[BenchRun]:
+def make_runs(home: Path, count: int, shape: Shape) -> list[BenchRun]:
+    """Runs of so many ranks in a database of their own."""
+    command = [sys.executable, "-c", _MAKE_RUNS, str(count), str(shape.copies), str(shape.stages)]
     done = subprocess.run(
-        [sys.executable, "-c", _MAKE_RUNS, str(count)], cwd=ROOT, env=environment(home), capture_output=True, text=True
+        command, cwd=ROOT, env=environment(home), capture_output=True, text=True
     )
     if done.returncode:
         raise CannotMeasure(f"No database could be made: {done.stderr[-500:]}")

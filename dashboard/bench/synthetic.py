@@ -18,7 +18,7 @@ from trainer.trace.kinds import LANE_OF, Kind
 FORWARD_NS, BACKWARD_NS, TRANSFER_NS, REDUCE_NS, OPTIMIZER_NS, DATA_NS = 400_000, 800_000, 60_000, 500_000, 300_000, 90_000
 JITTER = 0.03  # standard deviation of an action's time, as a share of its mean
 TENSOR_BYTES, BUCKET_BYTES, BUCKETS = 4_194_304.0, 26_214_400.0, 4
-BATCHES = [f"{letter}{number}" for letter in "FB" for number in range(64)]
+BATCHES = [f"{letter}{number}" for letter in "FB" for number in range(8)]
 STRINGS = ["", "dp", "pp", *BATCHES, "step", "all-reduce", "data", "adam"]
 
 Array = np.ndarray[Any, Any]
@@ -127,7 +127,7 @@ def _step(rows: _Rows, shape: Shape, dice: np.random.Generator, zero: Array, ste
                     rows.add(Kind.WAIT, stage, begin, waits_until, batch, stage, source)
                     begin = waits_until
                 end = begin + work[batch, stage]
-                rows.add(kind, stage, begin, end, batch, stage, name=f"{letter}{batch % 64}")
+                rows.add(kind, stage, begin, end, batch, stage, name=f"{letter}{batch % 8}")
                 free[stage] = end
                 target = stage + 1 if kind == Kind.FORWARD else stage - 1
                 if 0 <= target < shape.stages:

@@ -33,7 +33,7 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
     long = options["spans"]
     with TemporaryDirectory(prefix="lockstep-bench-", ignore_cleanup_errors=True) as folder:
         home = Path(folder).resolve()
-        runs = make_runs(home, 2)
+        runs = make_runs(home, 2, SHAPE)
         sizes = [fill(run.store, SHAPE, spans) for run, spans in zip(runs, (long // 10, long), strict=True)]
         with server(home) as port:
             short_ms, long_ms = (_first_bytes(port, run) for run in runs)

@@ -9,11 +9,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from dashboard.bench import analysis, live, start, windows
+from dashboard.bench import analysis, ingest, live, start, windows
 from dashboard.bench.place import CannotMeasure
 from dashboard.stack.own import NoStack
 
-BENCHES: dict[str, Any] = {"analysis": analysis, "live": live, "start": start, "windows": windows}
+BENCHES: dict[str, Any] = {"analysis": analysis, "ingest": ingest, "live": live, "start": start, "windows": windows}
 
 
 class Command(BaseCommand):
@@ -25,6 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one object on standard output and nothing else")
         live.add_arguments(parser)
         windows.add_arguments(parser)
+        ingest.add_arguments(parser)
 
     def handle(self, **options: Any) -> None:
         try:
