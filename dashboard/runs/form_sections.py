@@ -83,7 +83,7 @@ SECTIONS = (
         Field("optimizer.decay", "Decay", options={"none": "None", "linear": "Linear", "cosine": "Cosine"}),
         Field("optimizer.learning_rate", "Learning rate"),
         Field("optimizer.final_share", "Final share", "Of the rate, at the last step of a decay."),
-        Field("optimizer.warmup_steps", "Warm-up", "The rate rises over so many.", "steps"),
+        Field("optimizer.warmup_steps", "Warm-up", "So many steps before the full rate."),
         Field("optimizer.weight_decay", "Weight decay"),
         Field("optimizer.clip_norm", "Longest gradient", "Of the whole model; 0 clips none."),
     )),
