@@ -73,8 +73,8 @@ SECTIONS = (
         Field("precision", "Precision", "Under bf16 weights stay float32.", options={
             "float32": "float32", "float64": "float64", "bf16": "bf16: products in bfloat16",
         }),
-        Field("checkpointing", "Checkpointing", "A backward lasts a forward longer.", options={
-            "none": "None: keep activations", "layer": "Layers: run them again",
+        Field("checkpointing", "Checkpointing", "A backward runs its forward again.", options={
+            "none": "None", "layer": "Layer by layer",
         }),
         Field("seed", "Seed", "The same seed gives the same run."),
     )),
