@@ -135,8 +135,8 @@ SECTIONS = (
         Field("precision", "Precision", "Under bf16 weights stay float32.", options={
             "float32": "float32", "float64": "float64", "bf16": "bf16: products in bfloat16",
         }),
-        Field("checkpointing", "Checkpointing", "A backward lasts a forward longer.", options={
-            "none": "None: keep activations", "layer": "Layers: run them again",
+        Field("checkpointing", "Checkpointing", "A backward runs its forward again.", options={
+            "none": "None", "layer": "Layer by layer",
         }),
         Field("seed", "Seed", "The same seed gives the same run."),
     )),
@@ -145,7 +145,7 @@ SECTIONS = (
         Field("optimizer.decay", "Decay", options={"none": "None", "linear": "Linear", "cosine": "Cosine"}),
         Field("optimizer.learning_rate", "Learning rate"),
         Field("optimizer.final_share", "Final share", "Of the rate, at the last step of a decay."),
-        Field("optimizer.warmup_steps", "Warm-up", "The rate rises over so many.", "steps"),
+        Field("optimizer.warmup_steps", "Warm-up", "So many steps before the full rate."),
         Field("optimizer.weight_decay", "Weight decay"),
         Field("optimizer.clip_norm", "Longest gradient", "Of the whole model; 0 clips none."),
     )),
