@@ -9,11 +9,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from dashboard.bench import live, start
+from dashboard.bench import live, start, timeline
 from dashboard.bench.place import CannotMeasure
 from dashboard.stack.own import NoStack
 
-BENCHES: dict[str, Any] = {"live": live, "start": start}
+BENCHES: dict[str, Any] = {"live": live, "start": start, "timeline": timeline}
 
 
 class Command(BaseCommand):
