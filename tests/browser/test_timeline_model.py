@@ -248,7 +248,7 @@ def test_rows_that_do_not_fit_the_budget_are_made_good_in_later_frames(bench: Pa
       for (let rank = 0; rank < 64; rank++) trace.append(spans.frameOf(rank, spans.manyRows(400, rank)));
       const rows = new b.rows.Rows(0);
       rows.resize(500, 64);
-      const update = () => rows.update(0, 64, (rank) => trace.lane(rank, 0), 0, 2e4, b.timeline.colours, 0);
+      const update = () => rows.update(0, 64, (rank) => trace.lane(rank, 0), 0, 2e4, b.timeline.colours, 0).isDone;
       const first = update();
       let frames = 1;
       while (!update() && frames < 50) frames++;

@@ -62,7 +62,7 @@ def view(page: Page) -> dict[str, Any]:
 
 def rest(page: Page) -> None:
     """Until nothing moves: two frames and the longest glide."""
-    page.wait_for_function("!window.lockstep.timeline.glide")
+    page.wait_for_function("!window.lockstep.timeline.camera.glide")
     page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 from dashboard.runs import state
 from dashboard.runs.access import Access, access
 from dashboard.runs.views.sharing import forget_new_link, new_share_url
-from trainer.trace.figures import DEFINITIONS
+from trainer.trace.figures import DEFINITIONS, PAGE_DEFINITIONS
 
 
 @never_cache
@@ -51,6 +51,6 @@ def _context(seen: Access, read_base: str, socket_path: str) -> dict[str, Any]:
         "socket_path": socket_path,
         "share_links": [],
         "new_share_url": "",
-        "definitions": DEFINITIONS,
+        "definitions": DEFINITIONS | PAGE_DEFINITIONS,
         "spec_json": json.dumps(seen.run.spec_json, indent=2, ensure_ascii=False),
     }

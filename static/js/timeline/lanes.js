@@ -168,6 +168,15 @@ export class Lane {
     };
   }
 
+  /** A copy of the first span that begins at `startNs`, or null. */
+  spanStartingAt(startNs) {
+    for (let place = this.firstEndingAfter(startNs - 1); place < this.end; place = this.next(place)) {
+      if (this.startOf(place) === startNs) return this.spanAt(place);
+      if (this.startOf(place) > startNs) break;
+    }
+    return null;
+  }
+
   /** Where a span that was copied lies now; -1 if the lane does not hold it. */
   placeOf(span) {
     let place = this.firstEndingAfter(span.startNs - 1);

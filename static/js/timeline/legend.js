@@ -29,5 +29,5 @@ export class Legend {
 }
 
 function holds(trace, kind) {
-  return trace.ranks.some((lanes) => lanes.some((lane) => lane.lane !== LANE.HOST && lane.chunks.some((chunk) => chunk.counts[kind] > 0)));
+  return trace.ranks.some((lanes) => lanes.some((lane) => lane.lane !== LANE.HOST && lane.counts[kind] > 0));
 }

@@ -37,7 +37,7 @@ export class Minimap {
     let isDone = true;
     const firstColumn = Math.floor(this.beginNs / nsPerColumn);
     if (nowMs - this.drawnMs > REDRAW_MS || !isGrowing) {
-      isDone = this.rows.update(0, trace.ranks.length, (rank) => trace.lane(rank, LANE.COMPUTE), firstColumn, nsPerColumn, colours, 6);
+      ({ isDone } = this.rows.update(0, trace.ranks.length, (rank) => trace.lane(rank, LANE.COMPUTE), firstColumn, nsPerColumn, colours, 6));
       this.drawnMs = nowMs;
     }
     this.#draw(columns, Math.round(heightPx * ratio), firstColumn, nsPerColumn, ratio);
@@ -63,7 +63,8 @@ export class Minimap {
     for (let rank = 0; rank < ranks; rank++) {
       const top = Math.round(pad + (rank * (height - 2 * pad)) / ranks);
       const bottom = Math.round(pad + ((rank + 1) * (height - 2 * pad)) / ranks);
-      this.rows.show(context, rank, 0, top, Math.max(1, bottom - top - (bottom - top > 3 ? 1 : 0)), firstColumn, nsPerColumn);
+      this.rows.show(context, rank, 0, top, Math.max(1, bottom - top - (bottom - top > 3 ? 1 : 0)),
+        firstColumn, columns, nsPerColumn);
     }
     const left = Math.max(0, Math.round((view.fromNs - this.beginNs) / nsPerColumn));
     const right = Math.min(columns, Math.max(left + 3 * ratio, Math.round((view.toNs - this.beginNs) / nsPerColumn)));

@@ -4,6 +4,9 @@ import { IS_MODEL_WORK, KINDS, LANE, LANES } from "../core/kinds.js";
 import { Lane } from "./lanes.js";
 import { StepWindows } from "./windows.js";
 
+/** Said to the page alone: the clock's zero, and what priority was granted. */
+const PRIVATE_MARKS = new Set(["zero", "realtime"]);
+
 /** For every lane, the numbers of its rows, in the order of the frame. */
 function rowsByLane(spans) {
   const counts = new Uint32Array(LANES);
@@ -27,6 +30,8 @@ export class Trace {
     this.firstStartNs = Infinity;
     this.lastEndNs = -Infinity;
     this.steps = new StepWindows();
+    /** `{timeNs, rank, step, kind, text}` in the order of time: what happened to the run, not what a rank did. */
+    this.marks = [];
     this.strings = [""];
     this.numberOf = new Map([["", 0]]);
     if (ranks) this.rank(ranks - 1);
@@ -69,7 +74,19 @@ export class Trace {
       this.#note(spans);
       this.spans += spans.length;
     }
+    this.#noteMarks(frame);
     this.version++;
+  }
+
+  #noteMarks({ rank, marks, strings }) {
+    for (let row = 0; row < marks.length; row++) {
+      const kind = strings[marks.kind[row]];
+      if (PRIVATE_MARKS.has(kind)) continue;
+      const mark = { timeNs: marks.time_ns[row], rank, step: marks.step[row], kind, text: strings[marks.text[row]] };
+      let at = this.marks.length;
+      while (at > 0 && this.marks[at - 1].timeNs > mark.timeNs) at--;
+      this.marks.splice(at, 0, mark);
+    }
   }
 
   /** Hot path: steps' windows, and where the run begins and ends. */

@@ -1,0 +1,47 @@
+"""A step as its schedule would run by the clock, for the page to lay under a measured one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trainer.emulate.durations import durations_ms
+from trainer.schedules import schedule_of
+from trainer.schedules.actions import Do
+from trainer.schedules.simulate import simulate
+from trainer.spec import JobSpec
+
+MOST_CHUNKS = 4096  # stages × micro-batches: about 12,000 bars, and a tenth of a second to simulate
+LONGEST_MS = 86_400_000.0
+
+
+class NoIdeal(ValueError):
+    """There is none to show; the message says why."""
+
+
+def ideal(spec: JobSpec, given_ms: Mapping[str, str]) -> dict[str, Any]:
+    """`bars` of one step, `[place in the pipeline, letter, stage, micro-batch, start, end]` in ms from the step's first
+    work, and their `makespan_ms`. `given_ms` may hold an action's duration by its letter; the others are the job's own.
+    """
+    chunks = spec.grid.pp * spec.schedule.chunks * spec.schedule.micro_batches
+    if chunks > MOST_CHUNKS:
+        raise NoIdeal(f"This job has {chunks} stages × micro-batches; the ideal is worked out for up to {MOST_CHUNKS}.")
+    durations = durations_ms(spec.pace, spec.schedule.chunks) | {Do(letter): _ms(letter, text) for letter, text in given_ms.items()}
+    step = simulate(schedule_of(spec), durations)
+    return {
+        "makespan_ms": step.makespan,
+        "bars": [
+            [item.rank, item.action.do.value, item.action.stage, item.action.micro_batch, round(item.start, 6), round(item.end, 6)]
+            for item in step.timed
+        ],
+    }
+
+
+def _ms(letter: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value <= LONGEST_MS:
+        raise NoIdeal(f"{letter}: {text!r} was given; a duration in ms, above 0 and up to a day, would do.")
+    return value
