@@ -8,7 +8,7 @@ from typing import Any
 from trainer.emulate.durations import durations_ms
 from trainer.schedules import schedule_of
 from trainer.schedules.actions import Do
-from trainer.schedules.simulate import simulate
+from trainer.schedules.simulate import Timed, simulate
 from trainer.spec import JobSpec
 
 MOST_CHUNKS = 4096  # stages × micro-batches: about 12,000 bars, and a tenth of a second to simulate
@@ -26,15 +26,14 @@ def ideal(spec: JobSpec, given_ms: Mapping[str, str]) -> dict[str, Any]:
     chunks = spec.grid.pp * spec.schedule.chunks * spec.schedule.micro_batches
     if chunks > MOST_CHUNKS:
         raise NoIdeal(f"This job has {chunks} stages × micro-batches; the ideal is worked out for up to {MOST_CHUNKS}.")
-    durations = durations_ms(spec.pace, spec.schedule.chunks) | {Do(letter): _ms(letter, text) for letter, text in given_ms.items()}
-    step = simulate(schedule_of(spec), durations)
-    return {
-        "makespan_ms": step.makespan,
-        "bars": [
-            [item.rank, item.action.do.value, item.action.stage, item.action.micro_batch, round(item.start, 6), round(item.end, 6)]
-            for item in step.timed
-        ],
-    }
+    given = {Do(letter): _ms(letter, text) for letter, text in given_ms.items()}
+    step = simulate(schedule_of(spec), durations_ms(spec.pace, spec.schedule.chunks) | given)
+    return {"makespan_ms": step.makespan, "bars": [_bar(timed) for timed in step.timed]}
+
+
+def _bar(timed: Timed) -> list[Any]:
+    action = timed.action
+    return [timed.rank, action.do.value, action.stage, action.micro_batch, round(timed.start, 6), round(timed.end, 6)]
 
 
 def _ms(letter: str, text: str) -> float:

@@ -50,4 +50,7 @@ export function criticalPath(trace, step) {
   return { step, startNs: links[0].span.startNs, endNs, links, keys, isWhole: links.length < MOST_LINKS };
 }
 
-export const isOn = (path, span) => Boolean(path) && path.keys.has(keyOf(span));
+/** The link that a span is, or null. */
+export function linkOf(path, span) {
+  return path?.keys.has(keyOf(span)) ? path.links.find((link) => keyOf(link.span) === keyOf(span)) : null;
+}

@@ -24,19 +24,20 @@ export function outline(context, scene, span, colour, lineWidth) {
 export function arrow(context, scene, from, to) {
   const start = boxOf(scene, from);
   const end = boxOf(scene, to);
-  const x1 = scene.x(Math.min(from.endNs, Math.max(to.startNs, from.startNs)));
-  const x2 = scene.x(to.startNs);
+  const isLate = from.startNs > to.startNs; // who came last to a collective: the others waited from their start to this one's
+  const x1 = scene.x(isLate ? from.startNs : from.endNs);
+  const x2 = isLate ? x1 : scene.x(to.startNs);
   if (Math.max(x1, x2) < scene.leftPx || Math.min(x1, x2) > scene.widthPx) return;
   if (from.rank === to.rank && from.lane === to.lane && x2 - x1 < SHORTEST_ARROW_PX) return;
   const y1 = start.top + start.height / 2;
   const y2 = end.top + end.height / 2;
-  const bend = Math.max(24, Math.min(90, Math.abs(x2 - x1) / 2));
+  const bend = isLate ? 0 : Math.max(24, Math.min(90, Math.abs(x2 - x1) / 2));
   for (const [style, lineWidth] of [[scene.colours.card, 4.5], [scene.colours.text, 1.6]]) {
     context.strokeStyle = context.fillStyle = style;
     context.lineWidth = lineWidth;
     context.beginPath();
     context.moveTo(x1, y1);
-    context.bezierCurveTo(x1 + bend, y1, x2 - bend, y2, x2 - 5, y2);
+    context.bezierCurveTo(x1 + bend, y1, x2 - bend, y2, isLate ? x2 : x2 - 5, y2);
     context.stroke();
   }
   context.beginPath();
@@ -44,8 +45,9 @@ export function arrow(context, scene, from, to) {
   context.fill();
   context.beginPath();
   context.moveTo(x2, y2);
-  context.lineTo(x2 - 8, y2 - 4.5);
-  context.lineTo(x2 - 8, y2 + 4.5);
+  const back = Math.sign(y1 - y2) * 8;
+  context.lineTo(...(isLate ? [x2 - 4.5, y2 + back] : [x2 - 8, y2 - 4.5]));
+  context.lineTo(...(isLate ? [x2 + 4.5, y2 + back] : [x2 - 8, y2 + 4.5]));
   context.fill();
 }
 

@@ -4,7 +4,7 @@ import { element, setText } from "../core/dom.js";
 import { bytes, durationNs, momentNs, percent } from "../core/format.js";
 import { IS_COLLECTIVE, KIND, KIND_VARIABLE, KIND_WORD, labelOf } from "../core/kinds.js";
 import { lastToArrive, members, nextDependency, partner, previousDependency, waitedFor } from "../timeline/dependencies.js";
-import { criticalPath, isOn } from "../timeline/path.js";
+import { criticalPath, linkOf } from "../timeline/path.js";
 import { rateOf, titleOf, whereOf } from "../timeline/words.js";
 
 /** A median is taken over this many spans of the kind on each rank, around the chosen one. */
@@ -73,15 +73,18 @@ export class Details {
     return rows;
   }
 
-  /** What the step would be shorter by, had the span lasted as long as the median: nothing, unless it is on the longest chain. */
+  /**
+   * What the step would be shorter by, had the span lasted as long as the median: nothing, unless it is on the longest chain,
+   * and no more than it adds to that.
+   */
   #cost(trace, span, median) {
     if (span.step < 0 || span.kind === KIND.WAIT) return [];
     const path = this.timeline.path?.step === span.step ? this.timeline.path : criticalPath(trace, span.step);
     if (!path?.isWhole) return [];
-    const isOnIt = isOn(path, span);
-    const costNs = isOnIt && Number.isFinite(median) ? Math.max(0, span.durationNs - median) : 0;
+    const link = linkOf(path, span);
+    const costNs = link && Number.isFinite(median) ? Math.max(0, Math.min(link.ownNs, span.durationNs - median)) : 0;
     return [
-      row("On the step's longest chain", isOnIt ? "yes" : "no"),
+      row("On the step's longest chain", link ? "yes" : "no"),
       row("Cost to the step", costNs > 0 ? `+ ${durationNs(costNs)}` : "none beyond the median"),
     ];
   }
