@@ -1,7 +1,8 @@
 """How fast the timeline draws, takes in and finds, with Plotly's bars beside it in the same browser.
 
-Spans are made in the page from a seed. Our times include the making of pixels, Plotly's do not. The first frame's
-spans come from a server on this machine, as the bytes that a page is sent of a finished run.
+Spans are made in the page from a seed. Times include what it takes to get to pixels: ours by reading one back, Plotly's
+by the layout and painting of the frame that follows; waiting for that frame is not counted. The first frame's spans come
+from a server on this machine, as the bytes that a page is sent of a finished run.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import { dice, frames, makeRanks } from "./spans.js";
 import { frameGaps, median, nextFrame, quantile } from "./timing.js";
 
 const SEED = 5;
-const REDRAWS = 21;
+const REDRAWS = 61;
 const CACHED_PANS = 60;
 const HITS = 200_000;
 const APPENDS = 400;

@@ -1,6 +1,6 @@
 // The same spans as Plotly bars: a trace a kind, a bar a span, its start as the bar's base.
 
-import { median, timed } from "./timing.js";
+import { median, timedWithFrame } from "./timing.js";
 
 const REDRAWS = 5;
 const APPENDS = 3;
@@ -19,7 +19,7 @@ function traces(allFrames) {
   return [...byKind.values()];
 }
 
-/** Medians in ms of a pan, and of an append of `appended` frames' spans; drawing by the browser afterwards is not counted. */
+/** Medians in ms of a pan, and of an append of `appended` frames' spans, with layout and painting of the frame that follows. */
 export async function measurePlotly(drawn, appended) {
   const { Plotly } = window;
   const div = document.body.appendChild(document.createElement("div"));
@@ -29,13 +29,13 @@ export async function measurePlotly(drawn, appended) {
   await Plotly.newPlot(div, data, { barmode: "overlay", showlegend: false, xaxis: { range: [0, endNs] } }, { staticPlot: false });
   const pans = [];
   for (let pan = 1; pan <= REDRAWS; pan++) {
-    pans.push(await timed(() => Plotly.relayout(div, { "xaxis.range": [pan * endNs * 1e-3, endNs * (1 + pan * 1e-3)] })));
+    pans.push(await timedWithFrame(() => Plotly.relayout(div, { "xaxis.range": [pan * endNs * 1e-3, endNs * (1 + pan * 1e-3)] })));
   }
   const added = traces(appended);
   const update = { x: added.map(({ x }) => x), base: added.map(({ base }) => base), y: added.map(({ y }) => y) };
   const appends = [];
   for (let append = 0; append < APPENDS; append++) {
-    appends.push(await timed(() => Plotly.extendTraces(div, update, added.map((_, at) => at))));
+    appends.push(await timedWithFrame(() => Plotly.extendTraces(div, update, added.map((_, at) => at))));
   }
   Plotly.purge(div);
   div.remove();

@@ -13,6 +13,21 @@ export async function timed(work) {
   return performance.now() - began;
 }
 
+export const nextFrame = () => new Promise((done) => requestAnimationFrame(done));
+
+const afterPaint = () => new Promise((done) => {
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = done;
+  port2.postMessage(null);
+});
+
+/** Ms of `work`, and of what the page's next frame then has to lay out and paint; not of waiting for that frame. */
+export async function timedWithFrame(work) {
+  const workMs = await timed(work);
+  await nextFrame();
+  return workMs + await timed(afterPaint);
+}
+
 /** The gaps in ms between the page's animation frames while `each(frame, nowMs)` is called in every one, for so long. */
 export function frameGaps(seconds, each) {
   return new Promise((resolve) => {
@@ -30,5 +45,3 @@ export function frameGaps(seconds, each) {
     requestAnimationFrame(frame);
   });
 }
-
-export const nextFrame = () => new Promise((done) => requestAnimationFrame(done));

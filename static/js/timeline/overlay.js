@@ -18,6 +18,9 @@ export class Overlay {
 
   paint(scene, { selected, dependency, hover, pointer, range, path, ideal, search, headNs }) {
     const { context } = this;
+    const isEmpty = !(selected || hover?.span || hover?.gap || pointer || range || path || ideal || search.isOn || Number.isFinite(headNs));
+    this.canvas.style.visibility = isEmpty ? "hidden" : ""; // a layer that shows nothing would still be blended with every frame
+    if (isEmpty) return;
     this.#clear(scene);
     context.save();
     this.#clip(scene, 0);

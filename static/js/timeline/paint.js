@@ -93,6 +93,7 @@ export class Painter {
 
   #showRows(context, part) {
     const { pixelRatio, layout } = part;
+    context.save();
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.imageSmoothingEnabled = false;
     const x = Math.round(part.leftPx * pixelRatio);
@@ -104,6 +105,7 @@ export class Painter {
         this.rows.show(context, row + number, x, top, bottom - top, part.firstColumn, part.columns, part.nsPerColumn);
       });
     });
+    context.restore();
   }
 
   /** Text is dear: the gutter is drawn when it changes. */

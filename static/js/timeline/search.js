@@ -3,6 +3,7 @@
  * budget a frame, and then at those that come in.
  */
 
+import { LANES } from "../core/kinds.js";
 import { CHUNK_SPANS } from "./chunk.js";
 import { parseQuery } from "./query.js";
 
@@ -19,6 +20,11 @@ function below(values, limit) {
   }
   return low;
 }
+
+/** Matches are walked in the order of their starts, and those of one moment by rank and lane. */
+const orderOf = ({ rank, lane }) => rank * LANES + lane;
+/** Times are whole nanoseconds: nothing lies between. */
+const after = (timeNs) => timeNs + 0.5;
 
 export class Search {
   /** `onChange()` is called when there are more matches, or others. */
@@ -105,11 +111,12 @@ export class Search {
   next(direction, from) {
     let best = null;
     for (const { lane, starts } of this.found.values()) {
-      const order = lane.rank * 8 + lane.lane - (from.rank * 8 + from.lane); // among spans of one moment: by lane
-      const isAfter = direction > 0 ? order > 0 : order >= 0;
-      const at = below(starts, isAfter ? from.startNs : from.startNs + 1e-6) + (direction > 0 ? 0 : -1);
+      const isLater = orderOf(lane) > orderOf(from);
+      const isFrom = orderOf(lane) === orderOf(from);
+      const passed = below(starts, isLater || (isFrom && direction < 0) ? from.startNs : after(from.startNs));
+      const at = direction > 0 ? passed : passed - 1;
       const startNs = starts[at];
-      if (startNs === undefined || (best && direction * (startNs - best.startNs) >= 0)) continue;
+      if (startNs === undefined || (best && direction * (startNs - best.startNs || orderOf(lane) - orderOf(best.lane)) >= 0)) continue;
       best = { lane, startNs };
     }
     return best && best.lane.spanStartingAt(best.startNs);
@@ -122,10 +129,10 @@ export class Search {
     return starts[below(starts, span.startNs)] === span.startNs;
   }
 
-  /** How many matches begin before a span does. */
+  /** How many matches come before a span in the order in which they are walked. */
   placeOf(span) {
     let before = 0;
-    for (const { starts } of this.found.values()) before += below(starts, span.startNs);
+    for (const { lane, starts } of this.found.values()) before += below(starts, orderOf(lane) < orderOf(span) ? after(span.startNs) : span.startNs);
     return before;
   }
 

@@ -9,6 +9,7 @@ import { LANE } from "../core/kinds.js";
 import { Hatch } from "./hatch.js";
 import { HEADER_PX, RULER_PX } from "./layout.js";
 import { drawGrid } from "./ruler.js";
+import { drawStepLines } from "./steps.js";
 
 /** Steps narrower than this are tinted, narrower than TINY_STEP_PX all together: hatching would be a blur, and dear. */
 const NARROW_STEP_PX = 26;
@@ -40,6 +41,7 @@ export class Sheet {
 
   /** Brings it up to the scene; columns from `changed` on are drawn anew, and `showRows(context, part)` draws spans. */
   update(scene, changed, showRows) {
+    this.hatch.prepare(scene.colours, scene.pixelRatio, this.canvas.width, this.canvas.height);
     const key = [scene.nsPerColumn, scene.scrollPx, scene.layout.id, scene.colours.version, scene.pixelRatio, idleStyle(scene)].join();
     const from = scene.firstColumn;
     const to = from + scene.columns;
@@ -81,6 +83,7 @@ export class Sheet {
     this.#drawGround(part);
     drawGrid(context, part);
     showRows(context, part);
+    drawStepLines(context, part);
     context.restore();
   }
 
@@ -116,22 +119,22 @@ export class Sheet {
 
   /** Steps, from their first to their last work: what is busy is drawn over it. */
   #drawIdle(part) {
-    const { context } = this;
     const { steps } = part.trace;
     const { sorted } = steps;
     const [first, last] = steps.between(part.fromNs, part.toNs);
     if (first === last) return;
-    const typicalPx = stepsPx(part);
-    context.fillStyle = typicalPx < NARROW_STEP_PX ? part.colours.hatchGround
-      : this.hatch.fill(context, part.colours, part.pixelRatio, part.fromNs / part.nsPerPx - part.leftPx);
-    if (typicalPx < TINY_STEP_PX) this.#fill(part, sorted[0].startNs, sorted[sorted.length - 1].endNs);
-    else for (let at = first; at < last; at++) this.#fill(part, sorted[at].startNs, sorted[at].endNs);
+    const style = idleStyle(part);
+    if (style === "whole") this.#fill(part, style, sorted[0].startNs, sorted[sorted.length - 1].endNs);
+    else for (let at = first; at < last; at++) this.#fill(part, style, sorted[at].startNs, sorted[at].endNs);
   }
 
-  #fill(part, fromNs, toNs) {
+  #fill(part, style, fromNs, toNs) {
     const left = Math.max(part.snapped(part.x(fromNs)), part.leftPx);
     const right = Math.min(part.snapped(part.x(toNs)), part.widthPx);
-    if (right > left) this.context.fillRect(left, 0, right - left, part.heightPx);
+    if (right <= left) return;
+    if (style === "hatch") return this.hatch.fill(this.context, part, left, right);
+    this.context.fillStyle = part.colours.hatchGround;
+    this.context.fillRect(left, 0, right - left, part.heightPx);
   }
 
   /** Copies it to a canvas whose transform is in CSS pixels. */

@@ -5,6 +5,8 @@ import { durationNs, percent } from "../core/format.js";
 const ROW_PX = 20;
 const NARROWEST_LINE_PX = 8;
 const NARROWEST_LABEL_PX = 44;
+const NARROWEST_DASHED_PX = 80;
+const DASH_PX = 6;
 
 /** As the recorder figured it; until then from a step's first work to the next one's, of the last step as far as it has come. */
 export function stepDurationNs(steps, at) {
@@ -38,22 +40,29 @@ function drawStep(context, scene, at, hasLine, roomPx, sprites) {
     context.globalAlpha = 0.5;
     context.fillRect(from, ROW_PX + 1, Math.max(1, right - from - 1), 2);
     context.globalAlpha = 1;
-    if (left >= leftPx) drawLine(context, scene, left);
   }
   if (!roomPx) return;
   const ownPx = Math.max(roomPx, scene.x(window.endNs) - left) - (from - left);
   drawStepText(context, scene, at, from, Math.min(scene.widthPx - from, ownPx - 8), sprites);
 }
 
-function drawLine(context, scene, x) {
-  context.strokeStyle = scene.colours.strongLine;
-  context.lineWidth = 1;
-  context.setLineDash([3, 3]);
-  context.beginPath();
-  context.moveTo(x + 0.5, ROW_PX + 1);
-  context.lineTo(x + 0.5, scene.bottomPx);
-  context.stroke();
-  context.setLineDash([]);
+/** Lines through the lanes at the beginning of each step; dashes are dear, so many lines are whole and pale. */
+export function drawStepLines(context, scene) {
+  const { steps } = scene.trace;
+  const typicalPx = steps.typicalNs / scene.nsPerPx;
+  if (typicalPx < NARROWEST_LINE_PX) return;
+  const [first, last] = steps.between(scene.fromNs - scene.nsPerColumn, scene.toNs);
+  const hasDashes = typicalPx >= NARROWEST_DASHED_PX;
+  context.fillStyle = scene.colours.strongLine;
+  for (let at = first; at < last; at++) {
+    const x = scene.snapped(scene.x(steps.sorted[at].startNs));
+    if (hasDashes) for (let y = ROW_PX; y < scene.bottomPx; y += DASH_PX) context.fillRect(x, y, 1, DASH_PX / 2);
+    else {
+      context.globalAlpha = 0.5;
+      context.fillRect(x, ROW_PX, 1, scene.bottomPx - ROW_PX);
+      context.globalAlpha = 1;
+    }
+  }
 }
 
 function drawStepText(context, scene, at, x, roomPx, [words, plain]) {

@@ -29,6 +29,7 @@ export class Trace {
     this.version = 0;
     this.firstStartNs = Infinity;
     this.lastEndNs = -Infinity;
+    this.counts = new Uint32Array(KINDS); // spans by kind
     this.steps = new StepWindows();
     /** `{timeNs, rank, step, kind, text}` in the order of time: what happened to the run, not what a rank did. */
     this.marks = [];
@@ -98,6 +99,7 @@ export class Trace {
       const startNs = starts[row];
       const endNs = startNs + durations[row];
       if (IS_MODEL_WORK[kinds[row]] && steps[row] >= 0) this.steps.note(steps[row], startNs, endNs);
+      this.counts[kinds[row]]++;
       if (startNs < first) first = startNs;
       if (endNs > last) last = endNs;
     }

@@ -36,6 +36,7 @@ export function chart(element) {
   let closed = false;
   element.style.height = `${element.dataset.height ?? HEIGHT_PX}px`;
   element.setAttribute("role", "img");
+  element.setAttribute("aria-label", element.dataset.empty ?? "A chart that is not drawn yet");
 
   const seen = whenSeen(element);
 
