@@ -23,7 +23,7 @@ function below(values, limit) {
 
 /** Matches are walked in the order of their starts, and those of one moment by rank and lane. */
 const orderOf = ({ rank, lane }) => rank * LANES + lane;
-/** Times are whole nanoseconds: nothing lies between. */
+/** Times are nanoseconds: nothing shorter lies between two of them. */
 const after = (timeNs) => timeNs + 0.5;
 
 export class Search {
