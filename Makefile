@@ -60,4 +60,4 @@ lock:
 	@sed -i -E 's/^(torch==[0-9.]+)\+.*/\1/; s|^#    pip-compile.*|#    make lock|' requirements.lock
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache test-artifacts
+	rm -rf .venv .mypy_cache .ruff_cache .hypothesis .pytest_cache .import_linter_cache test-artifacts

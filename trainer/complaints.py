@@ -43,8 +43,8 @@ def from_pydantic(error: ValidationError) -> list[FieldError]:
 
 
 def _translated(item: Any) -> FieldError:
-    path = [str(part) for part in item["loc"]]
-    if path[:1] == ["model"] and len(path) > 1 and path[1] in ("perceptron", "gpt"):
+    path = [part for part in item["loc"] if isinstance(part, str)]  # without the place in a list
+    if path[:1] == ["model"] and len(path) > 1 and path[1] in ("perceptron", "gpt", "moe"):
         del path[1]  # pydantic names the chosen model inside the path; people do not write it
     return FieldError(".".join(path), item["input"], _message(item))
 
@@ -60,10 +60,12 @@ def _message(item: Any) -> str:
             return "a whole number would do"
         case "float_type":
             return "a number would do"
+        case "tuple_type":
+            return "a list of whole numbers would do, such as [1, 2, 1]"
         case "literal_error" | "union_tag_invalid":
             return f"{context.get('expected') or context.get('expected_tags')} would do"
         case "union_tag_not_found":
-            return 'a model has a name: {"name": "gpt"} or {"name": "perceptron"} would do'
+            return 'a model has a name: {"name": "gpt"}, {"name": "moe"} or {"name": "perceptron"} would do'
         case "greater_than_equal":
             return f"{context['ge']} or more would do"
         case "greater_than":
@@ -72,6 +74,8 @@ def _message(item: Any) -> str:
             return f"{context['le']} or less would do"
         case "string_too_long":
             return f"at most {context['max_length']} characters would do"
+        case "too_long":
+            return f"at most {context['max_length']} of them would do"
         case _:
             return item["msg"][0].lower() + item["msg"][1:]
 

@@ -11,15 +11,19 @@ from trainer.spec import GridSpec
 AXES = ("dp", "ep", "pp", "cp", "tp")
 
 
-# What gradients are averaged over where there is both: copies of the model that see other samples, or other tokens.
-COPIES_AND_PARTS = "dp×cp"
-
-
 def averaging_axes(spec: GridSpec) -> str:
-    """The axis over which gradients are averaged, empty if there is none."""
-    if spec.dp > 1 and spec.cp > 1:
-        return COPIES_AND_PARTS
-    return "dp" if spec.dp > 1 else "cp" if spec.cp > 1 else ""
+    """The axes over which gradients are averaged, such as "dp×cp", empty if there is none: along them ranks see other
+    samples or other tokens."""
+    return _joined(spec, ("dp", "ep", "cp"))
+
+
+def expert_axes(spec: GridSpec) -> str:
+    """The axes over which gradients of experts are averaged: along `ep` ranks have other experts."""
+    return _joined(spec, ("dp", "cp"))
+
+
+def _joined(spec: GridSpec, axes: tuple[str, ...]) -> str:
+    return "×".join(axis for axis in axes if getattr(spec, axis) > 1)
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,11 @@ class Address:
     pp: int = 0
     cp: int = 0
     tp: int = 0
+
+    @property
+    def speaks_for_its_stages(self) -> bool:
+        """Whether this rank is the one that counts what all ranks of the same stages did together."""
+        return self.dp == self.ep == self.cp == self.tp == 0
 
 
 @dataclass(frozen=True)

@@ -5,31 +5,46 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.complaints import FieldError, choices
-from trainer.schedules import fits
+from trainer.network_misfits import network_misfits
+from trainer.schedules import fits, puts_off_weights
 
 if TYPE_CHECKING:
     from trainer.spec import Gpt, JobSpec
+
+MOST_EXPERTS = 128  # in all layers
 
 
 def complaints(spec: JobSpec) -> list[FieldError]:
     """What each field allows but their combination does not."""
     found = []
     grid, schedule = spec.grid, spec.schedule
-    if grid.ep != 1:
-        found.append(FieldError("grid.ep", grid.ep, "this axis has no split to run yet; 1 would do"))
-    found += fits.complaints(spec)
-    share = grid.dp * schedule.micro_batches
+    found += fits.complaints(spec) + _expert_misfits(spec)
+    if not found:  # which a schedule that can be made takes
+        found += _data_misfits(spec)
+    if spec.optimizer.warmup_steps >= spec.steps:
+        found.append(FieldError("optimizer.warmup_steps", spec.optimizer.warmup_steps,
+                                f"of {spec.steps} steps none would have the full rate; {spec.steps - 1} or less would do"))
+    share = grid.copies * schedule.micro_batches
     if spec.batch % share:
         lower, upper = spec.batch // share * share, (spec.batch // share + 1) * share
         found.append(FieldError("batch", spec.batch,
-                                f"{grid.dp} copies × {schedule.micro_batches} micro-batches do not divide a batch of "
+                                f"{grid.copies} copies × {schedule.micro_batches} micro-batches do not divide a batch of "
                                 f"{spec.batch}; {choices([n for n in (lower, upper) if n])} would do"))
     if spec.model.name == "perceptron":
         found += [FieldError(f"grid.{axis}", getattr(grid, axis), "a perceptron has no heads and no sequence; 1 would do")
                   for axis in ("cp", "tp") if getattr(grid, axis) != 1]
     else:
         found += _head_misfits(spec.model) + _tensor_misfits(spec, spec.model) + _context_misfits(spec, spec.model)
-    return found
+    return found + network_misfits(spec)
+
+
+def _data_misfits(spec: JobSpec) -> list[FieldError]:
+    """A weight's gradient that is put off has to find its parameter, which zero-3 lets go of."""
+    if spec.splits.data.mode != "zero-3" or spec.grid.copies * spec.grid.cp == 1 or not puts_off_weights(spec):
+        return []
+    return [FieldError("splits.data.mode", "zero-3",
+                       "this schedule puts off gradients of weights, and by then zero-3 has let go of these; "
+                       "zero-2 would do, or a schedule of whole backwards")]
 
 
 def _head_misfits(model: Gpt) -> list[FieldError]:
@@ -54,6 +69,31 @@ def _tensor_misfits(spec: JobSpec, model: Gpt) -> list[FieldError]:
                            f"{tokens} tokens of a sequence do not divide among {tp} ranks; false would do, "
                            f"or a context that is a multiple of {tp * spec.grid.cp}")]
     return []
+
+
+def _expert_misfits(spec: JobSpec) -> list[FieldError]:
+    """Every rank of the axis has as many experts as each other. What each expert did is counted, so they are not too many."""
+    model, ep = spec.model, spec.grid.ep
+    if model.name != "moe":
+        return [] if ep == 1 else [FieldError("grid.ep", ep, "this model has no experts; 1 would do, or the model 'moe'")]
+    found, experts = [], model.experts
+    if experts % ep:
+        fitting = [n for n in range(1, experts + 1) if experts % n == 0]
+        found.append(FieldError("grid.ep", ep, f"{experts} experts do not divide among {ep} ranks; {choices(fitting)} would do"))
+    if model.top_k > experts:
+        found.append(FieldError("model.top_k", model.top_k, f"there are {experts} experts; {experts} or less would do"))
+    if model.layers * experts > MOST_EXPERTS:
+        found.append(FieldError("model.experts", experts,
+                                f"each one's load is counted in every step, and in {model.layers} layers there are more than "
+                                f"{MOST_EXPERTS}; {MOST_EXPERTS // experts} layers or fewer would do, or fewer experts"))
+    if spec.splits.data.mode != "ddp" and ep > 1:
+        found.append(FieldError("splits.data.mode", spec.splits.data.mode,
+                                "experts that copies share are averaged over other ranks than all else; 'ddp' would do, "
+                                "or a grid.ep of 1"))
+    if spec.splits.tensor.sequence_parallel and spec.grid.tp > 1:
+        found.append(FieldError("splits.tensor.sequence_parallel", True,
+                                "a router needs whole sequences, not the stretch of a tensor slice; false would do"))
+    return found
 
 
 def _context_misfits(spec: JobSpec, model: Gpt) -> list[FieldError]:

@@ -6,10 +6,13 @@ import gc
 import os
 import signal
 import threading
+from typing import Any
 
 import torch
 import torch.distributed as dist
 
+from trainer.collectives.own import OwnCollectives
+from trainer.emulate.links import links_of
 from trainer.folder import spill_file
 from trainer.grid import Grid
 from trainer.job import Control, RankJob
@@ -19,6 +22,8 @@ from trainer.realtime import ask_for_realtime
 from trainer.rendezvous import SharedClock, axis_groups, device_of, join, message_groups
 from trainer.spec import JobSpec, parse
 from trainer.trace.frame import NONE
+from trainer.trace.in_order import InOrder
+from trainer.trace.kinds import Lane
 from trainer.trace.sinks import FileSink, RedisSink, Sink
 from trainer.trace.writer import Writer
 from trainer.training import Training
@@ -48,16 +53,23 @@ def _run(job: RankJob, spec: JobSpec, control: Control, training: Training, writ
     store = join(job, spec)
     clock = SharedClock(job.rank, store, writer)
     grid = Grid.of(spec.grid)
-    groups = axis_groups(grid, job.rank, spec.timeout_seconds)
+    groups = axis_groups(grid, job.rank, spec)
     letters = message_groups(grid, job.rank, groups, spec)
     current = _Step()
+    links = links_of(spec, job.rank, job.folder)
+    if links is not None:
+        writer.mark("links", links.words)
+    own = None
+    if spec.collectives.own:
+        writer.add = InOrder(writer.add, Lane.POINT_TO_POINT)  # its threads send while the training thread does
+        own = OwnCollectives(spec.collectives.model_dump(), writer.add, lambda text: writer.mark("algorithm", text), links)
     probes = (
-        CollectiveProbe(writer.add, {group.group_name: axis for axis, group in groups.items()}, current.get),
+        CollectiveProbe(writer.add, _names(groups), current.get, own),
         OptimizerProbe(writer.add, current.get),
     )
     for probe in probes:
         probe.install()
-    training.connect(groups, letters, clock.run_clock, writer)
+    training.connect(groups, letters, clock.run_clock, writer, links)
     gc.freeze()  # what is here now stays; the collector need not look at it in every step
     dist.barrier()  # all begin the first step together, or it would show who came late
     done = _loop(job.rank, spec.steps, control, training, current)
@@ -70,6 +82,13 @@ def _run(job: RankJob, spec: JobSpec, control: Control, training: Training, writ
     clock.close()
     dist.destroy_process_group()
     return FINISHED if done == spec.steps else STOPPED
+
+
+def _names(groups: dict[str, dist.ProcessGroup]) -> dict[Any, str]:
+    """What spans call each group, by torch's name for it."""
+    everyone = dist.group.WORLD
+    assert everyone is not None
+    return {everyone.group_name: "all"} | {group.group_name: axis for axis, group in groups.items()}
 
 
 class _Step:

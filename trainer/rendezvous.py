@@ -11,7 +11,7 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
-from trainer.grid import AXES, COPIES_AND_PARTS, Grid
+from trainer.grid import AXES, Grid, averaging_axes, expert_axes
 from trainer.job import RankJob
 from trainer.spec import JobSpec
 from trainer.splits.run_clock import RunClock
@@ -46,12 +46,12 @@ def axis_group(grid: Grid, axes: str, rank: int, timeout_seconds: float) -> dist
     return mine
 
 
-def axis_groups(grid: Grid, rank: int, timeout_seconds: float) -> dict[str, dist.ProcessGroup]:
-    """By axis, for the axes that have more than one rank, and for the product that gradients are averaged over."""
+def axis_groups(grid: Grid, rank: int, spec: JobSpec) -> dict[str, dist.ProcessGroup]:
+    """By axis, for the axes that have more than one rank, and for the products that gradients are averaged over."""
     names = [axis for axis in AXES if grid.size(axis) > 1]
-    if grid.size("dp") > 1 and grid.size("cp") > 1:
-        names.append(COPIES_AND_PARTS)
-    return {name: axis_group(grid, name, rank, timeout_seconds) for name in names}
+    products = averaging_axes(spec.grid), expert_axes(spec.grid)
+    names += [product for product in dict.fromkeys(products) if "×" in product]
+    return {name: axis_group(grid, name, rank, spec.timeout_seconds) for name in names}
 
 
 def message_groups(

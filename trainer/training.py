@@ -12,16 +12,22 @@ from torch import Tensor, nn
 
 from trainer.data import data_of
 from trainer.data.order import share
+from trainer.emulate.links import Links
 from trainer.emulate.pace import Pacer
 from trainer.grid import Grid, averaging_axes
 from trainer.models import DTYPES, model_of
+from trainer.models.checkpointed import Checkpointed
+from trainer.recipe import Recipe, optimizer_of
 from trainer.schedules import schedule_of
 from trainer.schedules.actions import Do, homes
-from trainer.spec import JobSpec, OptimizerSpec
+from trainer.schedules.cuts import layers_of
+from trainer.spec import JobSpec
 from trainer.splits.chunk import Chunk
-from trainer.splits.data import Replica, prove_equal
+from trainer.splits.data import Alone, Replica, prove_equal
+from trainer.splits.data_split import copies_of
 from trainer.splits.footprint import StageMemory
 from trainer.splits.messages import Messages
+from trainer.splits.norm import GradientNorm
 from trainer.splits.pipeline import PipelineRank
 from trainer.splits.run_clock import RunClock
 from trainer.splits.stage import StageSplit
@@ -39,6 +45,7 @@ class Training:
         grid = Grid.of(spec.grid)
         self._address, self._pipeline = grid.address(rank), grid.group("pp", rank)
         self._model, self._data = model_of(spec), data_of(spec)
+        self._copy = self._address.dp * spec.grid.ep + self._address.ep
         schedule = schedule_of(spec)
         self._actions, self._homes = schedule[self._address.pp], homes(schedule)
         self._stages = sorted(stage for stage, place in self._homes.items() if place == self._address.pp)
@@ -46,24 +53,24 @@ class Training:
         self.modules = nn.ModuleDict()
         for stage in self._stages:
             module = self._build(stage)
-            self._split.split(module)
-            self.modules[str(stage)] = module
+            self._split.split(stage, module)
+            self.modules[str(stage)] = self._keeping(module)
             self._warm_up(stage)
 
     def connect(self, groups: dict[str, dist.ProcessGroup], letters: dict[str, dist.ProcessGroup],
-                clock: RunClock, writer: Writer) -> None:
-        """`groups` by axis, `letters` for activations and gradients between stages."""
+                clock: RunClock, writer: Writer, links: Links | None) -> None:
+        """`groups` by axis, `letters` for activations and gradients between stages; `links` where they are modelled."""
         self._writer = writer
-        self._split.connect(groups, writer.add)
-        self._averaging = averaging_axes(self.spec.grid)
-        self._copies = groups.get(self._averaging)
+        self._split.connect(groups, writer.add, links)
+        axis = averaging_axes(self.spec.grid)
+        self.copies = copies_of(self.spec.splits.data, self.modules, groups.get(axis), axis, clock, writer.add, links)
         loss = self._split.loss(self._model)
-        chunks = {stage: self._chunk(stage, self.modules[str(stage)], self._replicate, loss) for stage in self._stages}
-        messages = self._messages(letters, clock, writer.add)
+        chunks = {stage: self._chunk(stage, self.copies.replicas[str(stage)], loss) for stage in self._stages}
+        messages = self._messages(letters, clock, writer.add, links)
         self.memory = StageMemory(self.modules, chunks, messages, writer.counter, self._device)
-        self._rank = PipelineRank(self._actions, chunks, self._homes, self._address.pp, messages,
-                                  Pacer(self.spec.pace, self.spec.schedule.chunks), self.memory, writer.add)
-        self._optimizer = optimizer_of(self.spec.optimizer, self.modules)
+        self._rank = PipelineRank(self._actions, chunks, self._homes, self._address.pp, messages, Pacer(self.spec),
+                                  self.memory, writer.add)
+        self._recipe = Recipe(self.spec, list(self.copies.owned.values()), self._gradient_norm())
 
     def step(self, step: int) -> None:
         """One step with all its spans and counters. Every rank has to take it."""
@@ -74,37 +81,58 @@ class Training:
         self._split.begin(step)
         loss = self._rank.step(step, inputs, targets)
         averaged = None
-        if loss is not None and self._copies is not None:
-            averaged = dist.all_reduce(loss, group=self._copies, async_op=True)
-        self._split.complete_gradients()
-        self._optimizer.step()
-        self._optimizer.zero_grad(set_to_none=True)
+        if loss is not None and self.copies.group is not None:
+            averaged = dist.all_reduce(loss, group=self.copies.group, async_op=True)
+        self._complete_gradients(step)
+        norm = self._recipe.step(step)
+        self.copies.spread(step)
         self.memory.end_step()
         if averaged is not None:
             averaged.wait()
         ended_ns = time.monotonic_ns()
         # It starts where loading ends: spans of one lane do not overlap.
         self._writer.add((Kind.STEP, loaded_ns, ended_ns, step, NONE, NONE, NONE, NONE, NONE, f"step {step}", ""))
-        if loss is not None and (self._address.dp, self._address.cp, self._address.tp) == (0, 0, 0):
-            self._count(step, loss.item() / (self.spec.grid.dp * self.spec.grid.cp), ended_ns)
+        if not self._address.speaks_for_its_stages:
+            return
+        self._split.count(self._writer.counter, step, ended_ns)
+        if loss is not None:
+            self._count(step, loss.item() / (self.spec.grid.copies * self.spec.grid.cp), norm, ended_ns)
+
+    def _complete_gradients(self, step: int) -> None:
+        """After the last backward; then what `copies` own has the gradients of the whole batch."""
+        self.copies.complete_gradients(step)
+        self._split.complete_gradients(self.copies.owned)
 
     def prove_equal(self) -> bool:
         """Whether there were copies to compare; UnequalCopies if they are not equal."""
-        if self._copies is not None:
-            prove_equal(dict(self.modules.named_parameters()), self._copies)
-        return self._split.prove_equal() or self._copies is not None
+        whole = self.copies.whole()
+        if self.copies.group is not None:
+            prove_equal(self._split.in_all_copies(whole), self.copies.group)
+        return self._split.prove_equal(whole) or self.copies.group is not None
 
-    def _count(self, step: int, loss: float, at_ns: int) -> None:
+    def _count(self, step: int, loss: float, norm: Tensor | None, at_ns: int) -> None:
         self._writer.counter("loss", loss, step, at_ns)
         self._writer.counter("samples", self.spec.batch, step, at_ns)
-        self._writer.counter("learning_rate", self._optimizer.param_groups[0]["lr"], step, at_ns)
+        self._writer.counter("learning_rate", self._recipe.rate(step), step, at_ns)
+        if norm is not None:
+            self._writer.counter("grad_norm", norm.item(), step, at_ns)
+
+    def _gradient_norm(self) -> GradientNorm | None:
+        """Where a rank holds the whole gradient its length costs no message. Else it makes all ranks wait for each
+        other at the end of a step, which is only done to clip."""
+        grid, owned, in_pieces = self.spec.grid, self.copies.owned, self.copies.in_pieces
+        if self.spec.ranks == grid.dp * grid.cp and not in_pieces:
+            return GradientNorm(list(owned.values()), None, self._device)
+        if not self.spec.optimizer.clip_norm:
+            return None
+        return GradientNorm(self._split.counted(owned, in_pieces), dist.group.WORLD, self._device)
 
     def _samples(self, step: int) -> tuple[Tensor | None, Tensor | None]:
         """What this rank's stages need of the step's samples, a first axis for micro-batches: inputs, targets."""
         has_first, has_last = self._stages[0] == 0, self._stages[-1] == len(self._homes) - 1
         if not (has_first or has_last):
             return None, None
-        chosen = share(self._data.step(step), self.spec.grid.dp, self._address.dp, self.spec.schedule.micro_batches)
+        chosen = share(self._data.step(step), self.spec.grid.copies, self._copy, self.spec.schedule.micro_batches)
         inputs, targets = self._data.take(chosen.reshape(-1))
         shape = chosen.shape
         return (
@@ -114,34 +142,37 @@ class Training:
 
     def _build(self, stage: int) -> nn.Sequential:
         """The stage's whole layers, with the values that the unsplit model has there."""
-        layers = self._model.layers // len(self._homes)
-        return self._model.stage(stage * layers, (stage + 1) * layers).to(self._device)
+        layers = layers_of(self.spec)
+        first = sum(layers[:stage])
+        return self._model.stage(first, first + layers[stage]).to(self._device)
 
-    def _chunk(self, stage: int, module: nn.Module, replicate: Callable[[nn.Module], Replica],
-               loss: Callable[[Tensor, Tensor], Tensor]) -> Chunk:
-        return Chunk(stage, len(self._homes), self._actions, module, replicate, loss)
+    def _keeping(self, module: nn.Sequential) -> nn.Sequential:
+        """The stage, which keeps of its activations what the job says."""
+        return Checkpointed(*module) if self.spec.checkpointing == "layer" else module
 
-    def _replicate(self, module: nn.Module) -> Replica:
-        return Replica(module, self._copies, self._averaging)
+    def _chunk(self, stage: int, replica: Replica, loss: Callable[[Tensor, Tensor], Tensor]) -> Chunk:
+        return Chunk(stage, len(self._homes), self._actions, replica, loss, mixed=self.spec.precision == "bf16")
 
-    def _messages(self, letters: dict[str, dist.ProcessGroup], clock: RunClock, add: Callable[[Row], None]) -> Messages:
+    def _messages(self, letters: dict[str, dist.ProcessGroup], clock: RunClock, add: Callable[[Row], None],
+                  links: Links | None) -> Messages:
         shape = self._split.hand_off_shape(self._model)
-        return Messages(shape, DTYPES[self.spec.precision], self._device, clock, add, letters, self._pipeline, "pp")
+        return Messages(shape, DTYPES[self.spec.precision], self._device, clock, add, letters, self._pipeline, "pp",
+                        links)
 
     def _warm_up(self, stage: int) -> None:
         """Run a stage like ours once and throw it away, or the first step would show what torch does only once.
 
         It is a whole one: the ranks that share a stage have not met yet.
         """
-        module = self._build(stage)
-        chunk = self._chunk(stage, module, Replica, self._model.loss)
+        module = self._keeping(self._build(stage))
+        chunk = self._chunk(stage, Alone(module), self._model.loss)
         samples = self.spec.micro_batch_samples
         inputs, targets = (part.to(self._device) for part in self._data.take(self._data.step(0)[:samples]))
         shape, dtype = self._model.hand_off_shape(samples), DTYPES[self.spec.precision]
         if not chunk.is_first:
             inputs = torch.zeros(shape, dtype=dtype, device=self._device, requires_grad=True)
         gradient = None if chunk.is_last else torch.zeros(shape, dtype=dtype, device=self._device)
-        optimizer = optimizer_of(self.spec.optimizer, module)
+        optimizer = optimizer_of(self.spec.optimizer, module.parameters())
         for action in self._actions:  # the way of the stage's first micro-batch there and back
             if (action.stage, action.micro_batch) != (stage, 0):
                 continue
@@ -153,8 +184,3 @@ class Training:
                 case Do.BACKWARD_WEIGHT:
                     chunk.backward_weights(action)
         optimizer.step()
-
-
-def optimizer_of(spec: OptimizerSpec, module: nn.Module) -> torch.optim.Optimizer:
-    kinds: dict[str, type[torch.optim.Optimizer]] = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}
-    return kinds[spec.name](module.parameters(), lr=spec.learning_rate)  # type: ignore[call-arg]

@@ -1,4 +1,5 @@
-"""Runs whose worker is gone become "lost", with the reason; runs that nobody takes are put in the queue again.
+"""Runs whose worker is gone become "lost", with the reason; runs that nobody takes are put in the queue again;
+runs that were deleted long enough ago are removed.
 
 `watch` runs in a thread of the recorder, so that it lives apart from the workers it judges.
 """
@@ -18,7 +19,7 @@ from django.conf import settings
 from django.db import DatabaseError, close_old_connections
 from django.utils import timezone
 
-from dashboard.runs import door, fleet, services
+from dashboard.runs import curation, door, fleet, services
 from dashboard.runs.models import ENDED, Run, State
 from trainer.folder import run_folder
 from trainer.trace.sinks import SinkAway
@@ -30,6 +31,7 @@ log = logging.getLogger(__name__)
 EVERY_SECONDS = 1.0
 SILENT_SECONDS = 6.0
 UNTAKEN_SECONDS = 5.0
+PURGE_EVERY_SECONDS = 600.0
 OWED_AFTER = timedelta(seconds=30)  # after a run's end, its stream must have an end too
 
 
@@ -62,6 +64,7 @@ class Reaper:
         self._untaken_since: dict[str, float] = {}
         self._owed: set[str] = set()  # runs whose stream has no end yet
         self._looked_for_owed = 0.0
+        self._purge_at = 0.0
 
     def forget(self) -> None:
         """Redis was away: silence until now says nothing."""
@@ -73,6 +76,7 @@ class Reaper:
         self._listen(services.active_runs(), now)
         self._put_back(now)
         self._pay(now)
+        self._purge(now)
 
     def _listen(self, runs: list[Run], now: float) -> None:
         beats = self._client.mget([beat_key(run.id) for run in runs]) if runs else []
@@ -116,6 +120,12 @@ class Reaper:
             folder = run_folder(settings.CONF.home, run.id)
             close_stream(self._client, settings.CONF.redis_url, run.id, folder, run.spec.ranks)
             self._owed.discard(run.id)
+
+    def _purge(self, now: float) -> None:
+        if now >= self._purge_at:
+            self._purge_at = now + PURGE_EVERY_SECONDS
+            for run_id in curation.purge(settings.CONF.home):
+                log.info("run %s was deleted and is removed", run_id)
 
 
 def idle_devices(workers: Iterable[fleet.Worker]) -> set[str]:

@@ -1,4 +1,4 @@
-"""Logging in, and the owner's first account."""
+"""Logging in, the owner's first account, and a new API token."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django import forms
 from django.contrib.auth.forms import AuthenticationForm, UserCreationForm
 from django.contrib.auth.models import User
 
-from dashboard.accounts import throttle
+from dashboard.accounts import throttle, tokens
 
 
 class LoginForm(AuthenticationForm):
@@ -41,3 +41,21 @@ class OwnerForm(UserCreationForm):
     class Meta(UserCreationForm.Meta):
         model = User
         fields = ("username",)
+
+
+class TokenForm(forms.Form):
+    name = forms.CharField(max_length=60, error_messages={"required": "A name would do by which you know it again: ci, laptop."})
+    scopes = forms.MultipleChoiceField(
+        choices=list(tokens.SCOPES.items()), widget=forms.CheckboxSelectMultiple, initial=["read"],
+        error_messages={"required": "A token that may do nothing is of no use: tick at least one."},
+    )
+
+    def __init__(self, user: Any, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self._user = user
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        if self._user.api_tokens.count() >= tokens.MOST_TOKENS:
+            raise forms.ValidationError(f"{tokens.MOST_TOKENS} tokens are as many as an account may have. Take one back first.")
+        return cleaned

@@ -1,11 +1,11 @@
-"""What the API answers."""
+"""What the API answers, and the bodies that it takes."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ninja import Schema
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 
 class Complaint(Schema):
@@ -21,6 +21,11 @@ class Problem(Schema):
     errors: list[Complaint] = []
 
 
+class Me(Schema):
+    name: str
+    is_administrator: bool
+
+
 class PresetOut(Schema):
     key: str
     title: str
@@ -29,12 +34,30 @@ class PresetOut(Schema):
     spec: dict[str, Any]
 
 
+class WorkerOut(Schema):
+    name: str
+    host: str
+    devices: list[str]
+    cores: int
+    gpus: int
+    ranks: int = Field(description="rank slots in all")
+    ranks_free: int
+    realtime: bool
+    host_ready: bool = Field(description="torch is loaded, ranks start at once")
+    runs: list[str]
+
+
 class RunOut(Schema):
     """As the run's page shows it. Times are milliseconds since 1970, UTC."""
 
     id: str
     url: str
     name: str
+    owner: str | None
+    note: str
+    tags: list[str]
+    pinned: bool
+    archived: bool
     state: str
     reason: str
     failure: dict[str, Any] | None
@@ -63,6 +86,63 @@ class RunPage(Schema):
     runs: list[RunOut]
 
 
+class StepOut(Schema):
+    step: int
+    loss: float | None
+    bubble_share: float | None
+    period_ns: int | None
+    samples_per_second: float | None
+    complete: bool | None
+
+
+class StepPage(Schema):
+    steps: list[StepOut]
+    more: bool
+
+
 class Stopped(Schema):
     state: str
     stopped: bool
+
+
+class Body(Schema):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Again(Body):
+    schedule: str
+
+
+class Changes(Body):
+    name: str | None = None
+    note: str | None = None
+    tags: list[str] | None = None
+    pinned: bool | None = None
+    archived: bool | None = None
+
+
+class LinkOut(Schema):
+    id: int
+    created: int
+    by: str | None
+
+
+class NewLink(LinkOut):
+    url: str
+
+
+class ExportOut(Schema):
+    format: str
+    title: str
+    for_what: str
+    state: str = Field(description="none, waiting, making, ready or failed")
+    share: float = Field(description="of the run's spans that are written")
+    bytes: int | None
+    reason: str
+
+
+class ComparisonOut(Schema):
+    runs: list[dict[str, str]]
+    differences: list[dict[str, Any]] = Field(description="`path` of a JobSpec's field, `values` in the runs' order")
+    figures: list[dict[str, Any]] = Field(description="`values`, `changes` against the first run, `p` of the test over steps")
+    test: str

@@ -46,7 +46,7 @@ def recent(run: Run, rank: int) -> list[MemoryRow]:
 
 
 def _stored(reader: StoreReader, rank: int) -> Iterator[Frame]:
-    for segment in reader.manifest.segments[-MOST_SEGMENTS:]:
+    for segment in reader.segments[-MOST_SEGMENTS:]:
         yield from (frame for frame in reader.segment_frames(segment) if frame.rank == rank)
 
 

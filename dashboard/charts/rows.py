@@ -15,15 +15,14 @@ from dashboard.charts.chart import StepRow
 from dashboard.runs.models import Run
 from trainer.folder import run_folder, store_folder
 from trainer.trace import journal
-from trainer.trace.manifest import Manifest, load
-from trainer.trace.store_writer import journal_file
+from trainer.trace.manifest import Manifest, journal_file, load
 from trainer.trace.stream import EVENT, frames_key
 
 log = logging.getLogger(__name__)
 
 READ_ENTRIES = 256
 KEPT_RUNS = 16
-CHARTED = ("loss", "bubble_share")
+CHARTED = ("loss", "bubble_share", "period_ns", "samples_per_second", "complete")  # the last three to compare runs
 
 
 def step_rows(run: Run) -> list[StepRow]:

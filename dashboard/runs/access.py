@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import Http404
 
 from dashboard.runs.models import Run, ShareLink
@@ -29,11 +29,18 @@ def digest(token: str) -> str:
 
 def visible_runs(user: Any) -> QuerySet[Run]:
     """The runs in `user`'s list: her own; an administrator sees all, also those nobody owns."""
+    return _of(user).filter(deleted_at=None)
+
+
+def deleted_runs(user: Any) -> QuerySet[Run]:
+    """Those that `user` may bring back."""
+    return _of(user).filter(deleted_at__isnull=False)
+
+
+def _of(user: Any) -> QuerySet[Run]:
     if not user.is_authenticated:
         return Run.objects.none()
-    if user.is_superuser:
-        return Run.objects.all()
-    return Run.objects.filter(Q(owner=user))
+    return Run.objects.all() if user.is_superuser else Run.objects.filter(owner=user)
 
 
 def access(user: Any, run_id: str | None = None, token: str | None = None) -> Access:
@@ -50,7 +57,8 @@ def _by_link(token: str) -> Access:
     if not _TOKEN.match(token):
         raise Http404("There is no such run.")
     wanted = digest(token)
-    link = ShareLink.objects.select_related("run").filter(token_digest=wanted, taken_back_at=None).first()
+    links = ShareLink.objects.select_related("run").filter(taken_back_at=None, run__deleted_at=None)
+    link = links.filter(token_digest=wanted).first()
     if link is None or not hmac.compare_digest(link.token_digest, wanted):
         raise Http404("There is no such run.")
     return Access(link.run, can_change=False, link=link)

@@ -13,6 +13,8 @@ from django.conf import settings
 log = logging.getLogger(__name__)
 
 RUN_TASK = "workers.run"
+EXPORT_TASK = "dashboard.export"
+EXPORTS_QUEUE = "exports"
 
 
 def queue_of(device: str) -> str:
@@ -38,6 +40,16 @@ def put_in_queue(run_id: str, device: str) -> None:
         _celery().send_task(RUN_TASK, [run_id], queue=queue_of(device), retry=False)
     except Exception as error:  # kombu raises whatever its transport raised
         log.warning("run %s is queued, but the broker did not answer: %s", run_id, error)
+
+
+def ask_for_export(run_id: str, key: str) -> bool:
+    """Put a large export before the process that makes them; whether the broker took it."""
+    try:
+        _celery().send_task(EXPORT_TASK, [run_id, key], queue=EXPORTS_QUEUE, retry=False)
+    except Exception as error:  # kombu raises whatever its transport raised
+        log.warning("nobody could be asked to export run %s: %s", run_id, error)
+        return False
+    return True
 
 
 def tell(run_id: str) -> None:

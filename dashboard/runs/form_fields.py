@@ -10,10 +10,16 @@ from typing import Any, Literal, get_args, get_origin
 from annotated_types import Ge, Gt, Le, MaxLen
 from pydantic.fields import FieldInfo
 
-from trainer.spec import Gpt, JobSpec, Perceptron
+from trainer.spec import Gpt, JobSpec, Moe, Perceptron
 
-MODELS: dict[str, type[Gpt] | type[Perceptron]] = {"gpt": Gpt, "perceptron": Perceptron}
+MODELS: dict[str, type[Gpt] | type[Perceptron]] = {"gpt": Gpt, "moe": Moe, "perceptron": Perceptron}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}\Z")
+
+
+def _whole(given: str) -> int | str:
+    """The whole number that it is, or the text."""
+    text = given.strip()
+    return int(text) if _WHOLE.match(text) else text
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,8 @@ class Field:
             return "switch"
         if self.lines > 1:
             return "lines"
+        if get_origin(self.info.annotation) is tuple:
+            return "list"
         return "text" if self.info.annotation is str else "number"
 
     @property
@@ -77,7 +85,7 @@ class Field:
                 found["min"] = bound.gt
             elif isinstance(bound, Le):
                 found["max"] = bound.le
-            elif isinstance(bound, MaxLen):
+            elif isinstance(bound, MaxLen) and self.widget != "list":
                 found["maxlength"] = bound.max_length
         if self.widget == "number":
             found["step"] = 1 if self.info.annotation is int else "any"
@@ -87,11 +95,13 @@ class Field:
         """The value a JobSpec takes; text that is no number stays text, so that the complaint can show it."""
         if self.widget == "lines":
             return given.replace("\r\n", "\n")  # browsers send the former
+        if self.widget == "list":
+            return [_whole(part) for part in given.split(",")] if given.strip() else []
         if self.widget != "number":
             return given
-        text = given.strip()
-        if _WHOLE.match(text):
-            return int(text)
+        text = _whole(given)
+        if isinstance(text, int):
+            return text
         if self.info.annotation is float:
             try:
                 return float(text)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dashboard.runs.form_fields import Field
+from trainer.emulate.link_classes import CLASSES
 
 
 @dataclass(frozen=True)
@@ -14,21 +16,63 @@ class Section:
     fields: tuple[Field, ...]
 
 
+_ALGORITHMS = {
+    "backend": "The backend's own", "auto": "The quickest by α and β", "ring": "Ring", "tree": "Tree",
+    "recursive-doubling": "Recursive doubling", "recursive-halving": "Recursive halving",
+    "halving-doubling": "Halving, then doubling", "bruck": "Bruck", "pat": "PAT: parallel aggregated trees",
+}
+_LINKS = {key: f"{link.word}, {link.bytes_per_second / 1e9:g} GB/s" for key, link in CLASSES.items()}
+
+
+def _choice(name: str, label: str, words: Mapping[str, str], help: str = "") -> Field:
+    """A field whose choices have their words in a list that several fields share."""
+    choices = dict(Field(name, label).choices)
+    return Field(name, label, help, options={choice: words[choice] for choice in choices})
+
+
+def _transformer(kind: str) -> tuple[Field, ...]:
+    return (
+        Field(f"model.{kind}.layers", "Layers", "A pipeline's stages divide them."),
+        Field(f"model.{kind}.width", "Width", "Numbers that stand for one token."),
+        Field(f"model.{kind}.heads", "Heads", "They divide the width."),
+        Field(f"model.{kind}.context", "Context", "Bytes a sample holds.", "bytes"),
+    )
+
+
 SECTIONS = (
     Section("model", "Model", (
-        Field("model.name", "Kind", options={"gpt": "GPT, learns text byte by byte", "perceptron": "Perceptron, reads digits"}),
-        Field("model.gpt.layers", "Layers", "A pipeline's stages divide them."),
-        Field("model.gpt.width", "Width", "Numbers that stand for one token."),
-        Field("model.gpt.heads", "Heads", "They divide the width."),
-        Field("model.gpt.context", "Context", "Bytes a sample holds.", "bytes"),
+        Field("model.name", "Kind", options={
+            "gpt": "GPT, learns text byte by byte",
+            "moe": "GPT with experts: a router sends a token to a few",
+            "perceptron": "Perceptron, reads digits",
+        }),
+        *_transformer("gpt"),
+        *_transformer("moe"),
+        Field("model.moe.experts", "Experts", "Of every layer; ranks divide them."),
+        Field("model.moe.top_k", "Experts a token", "So many as its router scores highest; they are blended."),
+        Field("model.moe.capacity_factor", "Capacity factor",
+              "Room of an expert, as a multiple of an equal load. What finds none is dropped."),
+        Field("model.moe.balance", "Balance", "How much the penalty on uneven routers counts; 0 lets them have favourites."),
         Field("model.perceptron.hidden_layers", "Hidden layers", "One more linear layer follows; stages divide them all."),
         Field("model.perceptron.width", "Width", "Neurons of a hidden layer."),
     )),
     Section("grid", "Grid", (
         Field("grid.pp", "Pipeline stages", "So many ranks, each with its share of the layers."),
         Field("grid.dp", "Data copies", "Each copy learns from its share of the batch."),
+        Field("grid.ep", "Expert parts", "So many ranks share a layer's experts; each learns from its own samples."),
         Field("grid.tp", "Tensor slices", "Every matrix is cut into so many; a slice has whole heads."),
         Field("grid.cp", "Context parts", "Every sequence is cut into so many."),
+    )),
+    Section("data", "Between copies", (
+        Field("splits.data.mode", "What copies share", "Without effect on one copy.", options={
+            "ddp": "DDP: all have everything, gradients averaged in buckets",
+            "zero-1": "ZeRO-1: optimizer state in parts",
+            "zero-2": "ZeRO-2: gradients in parts as well",
+            "zero-3": "ZeRO-3: parameters in parts as well",
+            "parameter-server": "Parameter server: one averages and updates",
+            "everyone": "Everyone to everyone: each adds up all",
+        }),
+        Field("splits.data.bucket_mb", "Bucket", "Of DDP: how much gradient one AllReduce takes.", "MiB"),
     )),
     Section("splits", "Inside a stage", (
         Field("splits.tensor.sequence_parallel", "Sequence parallel",
@@ -57,6 +101,7 @@ SECTIONS = (
         }),
         Field("schedule.micro_batches", "Micro-batches", "Each copy's share of a batch is cut into so many."),
         Field("schedule.chunks", "Stages a rank", "1, but 2 in a V and 2 or more where stages interleave."),
+        Field("schedule.layers", "Layers of each stage", "Such as 1, 1, 2, 4; left empty, all have equally many."),
         Field("schedule.csv", "Your schedule", "A row for each rank, a cell for each action: 0F0,0F1,0B0 is stage, "
               "F, B, I or W, and micro-batch, as torch writes them.", lines=6, schedule="csv"),
         Field("schedule.split_backward", "Split backward", "The weights' gradient becomes an action of its own."),
@@ -66,13 +111,43 @@ SECTIONS = (
         Field("pace.forward_ms", "Forward", "Of one stage and micro-batch.", "ms"),
         Field("pace.backward_ms", "Backward", "Both gradients together.", "ms"),
     )),
+    Section("collectives", "Collectives", (
+        *(_choice(f"collectives.{name}", label, _ALGORITHMS) for name, label in (
+            ("all_reduce", "AllReduce"), ("all_gather", "AllGather"), ("reduce_scatter", "ReduceScatter"),
+            ("all_to_all", "AllToAll"), ("broadcast", "Broadcast"), ("reduce", "Reduce"), ("barrier", "Barrier"),
+        )),
+    )),
+    Section("links", "Links and places", (
+        Field("links.kind", "Links", options={"real": "Real: nothing is slowed", "modelled": "Modelled: by class of link"}),
+        _choice("links.in_server", "In a server", _LINKS),
+        _choice("links.in_rack", "Between servers", _LINKS, "Of one rack."),
+        _choice("links.between_racks", "Between racks", _LINKS),
+        Field("links.ports_per_server", "Network ports", "That a server's ranks share."),
+        Field("links.slow_down", "Slower", "So that one can watch: every message takes so many times as long.", "times"),
+        Field("links.size_factor", "Larger", "Every message counts as so many times as long as it is.", "times"),
+        Field("placement.gpus_per_server", "GPUs a server", "Tensor slices share one if they fit."),
+        Field("placement.servers_per_rack", "Servers a rack", "A pipeline shares one if it fits."),
+        Field("placement.servers", "Each rank's server", "Left empty, the rule places the ranks; or as 0, 0, 1, 1."),
+    )),
     Section("training", "Training", (
         Field("batch", "Batch", "Samples a step, over all copies."),
         Field("steps", "Steps"),
-        Field("optimizer.name", "Optimizer", options={"adamw": "AdamW", "sgd": "SGD"}),
-        Field("optimizer.learning_rate", "Learning rate"),
-        Field("precision", "Precision"),
+        Field("precision", "Precision", "Under bf16 weights stay float32.", options={
+            "float32": "float32", "float64": "float64", "bf16": "bf16: products in bfloat16",
+        }),
+        Field("checkpointing", "Checkpointing", "A backward runs its forward again.", options={
+            "none": "None", "layer": "Layer by layer",
+        }),
         Field("seed", "Seed", "The same seed gives the same run."),
+    )),
+    Section("recipe", "Recipe", (
+        Field("optimizer.name", "Optimizer", options={"adamw": "AdamW", "sgd": "SGD"}),
+        Field("optimizer.decay", "Decay", options={"none": "None", "linear": "Linear", "cosine": "Cosine"}),
+        Field("optimizer.learning_rate", "Learning rate"),
+        Field("optimizer.final_share", "Final share", "Of the rate, at the last step of a decay."),
+        Field("optimizer.warmup_steps", "Warm-up", "So many steps before the full rate."),
+        Field("optimizer.weight_decay", "Weight decay"),
+        Field("optimizer.clip_norm", "Longest gradient", "Of the whole model; 0 clips none."),
     )),
     Section("run", "Run", (
         Field("name", "Name", "Left empty, the job's shape is its name."),

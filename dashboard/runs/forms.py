@@ -61,7 +61,9 @@ def values_of(spec: JobSpec) -> dict[str, str]:
         at: Any = models[one.of_model] if one.of_model else job
         for part in one.name.split(".")[2 if one.of_model else 0:]:
             at = at[part]
-        if one.widget != "switch":
+        if one.widget == "list":
+            shown[one.name] = ", ".join(map(str, at))
+        elif one.widget != "switch":
             shown[one.name] = repr(at).removesuffix(".0") if isinstance(at, float) else str(at)
         elif at:
             shown[one.name] = "on"

@@ -98,8 +98,16 @@ def flat(job: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def as_value(text: str) -> Any:
+    """What a change of a field was written as: JSON, or else a string."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
 def _written(value: Any) -> str:
-    """As `--set` reads it: JSON, or else a string."""
+    """As `as_value` reads it."""
     if not isinstance(value, str):
         return json.dumps(value)
     try:

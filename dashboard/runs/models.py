@@ -1,11 +1,14 @@
-"""A run, and the links by which it is shown to others. Only `services` writes them."""
+"""A run, what people say of it, and the links by which it is shown to others. Only `services` writes them."""
 
 from __future__ import annotations
 
 import secrets
+from typing import Any
 
 from django.conf import settings
 from django.db import models
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast, NullIf
 
 from trainer.spec import JobSpec
 
@@ -32,6 +35,19 @@ ACTIVE = (State.STARTING, State.RUNNING, State.STOPPING)
 ENDED = (State.FINISHED, State.FAILED, State.STOPPED, State.LOST)
 
 
+def _of_json(path: str, field: type[models.Field[Any, Any]], **options: Any) -> models.GeneratedField:
+    """A column that the database itself reads from JSON, so that lists filter and sort by it and it is never out of step."""
+    made = field(**options)
+    null = models.Value("null", output_field=models.TextField())  # SQLite's text of JSON's null, which a cast would make 0
+    value: Any = NullIf(KT(path), null, output_field=models.TextField())
+    if not isinstance(made, models.CharField):
+        value = Cast(value, made)
+    return models.GeneratedField(expression=value, output_field=made, db_persist=True)
+
+
+_LISTED = ("archived_at", "deleted_at", "-pinned_at", "-created_at", "id")
+
+
 class Run(models.Model):
     id = models.CharField(primary_key=True, max_length=16, default=new_run_id, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="runs")
@@ -50,10 +66,32 @@ class Run(models.Model):
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     sealed_at = models.DateTimeField(null=True)  # all it recorded is on disk
+    note = models.TextField(blank=True, max_length=4000)
+    pinned_at = models.DateTimeField(null=True)
+    archived_at = models.DateTimeField(null=True)
+    deleted_at = models.DateTimeField(null=True)  # seen by nobody from then on; may come back until it is purged
+
+    model = _of_json("spec_json__model__name", models.CharField, max_length=40)
+    schedule = _of_json("spec_json__schedule__name", models.CharField, max_length=40)
+    dp = _of_json("spec_json__grid__dp", models.IntegerField)
+    pp = _of_json("spec_json__grid__pp", models.IntegerField)
+    cp = _of_json("spec_json__grid__cp", models.IntegerField)
+    tp = _of_json("spec_json__grid__tp", models.IntegerField)
+    ep = _of_json("spec_json__grid__ep", models.IntegerField)
+    steps = _of_json("spec_json__steps", models.IntegerField)
+    bubble = _of_json("figures__bubble_share", models.FloatField)
+    loss = _of_json("figures__loss_last", models.FloatField)
+    step_seconds = _of_json("figures__step_seconds", models.FloatField)
 
     class Meta:
         ordering = ["-created_at"]
-        indexes = [models.Index(fields=["state", "created_at"]), models.Index(fields=["owner", "-created_at"])]
+        indexes = [
+            models.Index(fields=["state", "created_at"]),
+            # A list is a stretch of one of these, and is counted in it: no row of it is touched. An administrator's
+            # first, then one owner's.
+            models.Index(fields=[*_LISTED], name="runs_listed"),
+            models.Index(fields=["owner", *_LISTED], name="runs_listed_of_owner"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.id} {self.name}"
@@ -78,3 +116,31 @@ class ShareLink(models.Model):
 
     class Meta:
         ordering = ["-created_at"]
+
+
+class RunTag(models.Model):
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="tags")
+    name = models.CharField(max_length=40)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["run", "name"], name="a_tag_once_a_run")]
+        indexes = [models.Index(fields=["name"])]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SavedView(models.Model):
+    """A list of runs that somebody comes back to: what stands behind the question mark of its address."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views")
+    name = models.CharField(max_length=40)
+    address = models.CharField(max_length=2000)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["user", "name"], name="a_view_once_a_name")]
+
+    def __str__(self) -> str:
+        return self.name

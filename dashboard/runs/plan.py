@@ -9,9 +9,12 @@ from dashboard.runs import fleet
 from dashboard.runs.intake import command_line
 from dashboard.runs.sketch import Sketch, sketch
 from dashboard.runs.words import grid_words
+from trainer.emulate.durations import durations_ms
 from trainer.grid import Grid
 from trainer.memory import RankMemory, predicted
+from trainer.placement import slow_axes
 from trainer.schedules import stages_of
+from trainer.schedules.actions import Do
 from trainer.schedules.theory import bubble_formula, bubble_share
 from trainer.spec import JobSpec
 
@@ -25,6 +28,7 @@ class Cell:
     rank: int
     stages: list[int]
     copy: int
+    experts: int
     part: int
     slice: int
     pipeline: str
@@ -97,13 +101,14 @@ def plan(spec: JobSpec) -> Plan:
         sketch=sketch(spec),
         memory=_memory(spec),
         command=command_line(spec),
-        warnings=_warnings(spec),
+        warnings=_warnings(spec) + slow_axes(spec),
     )
 
 
 def _busy_ms(spec: JobSpec) -> float:
-    """What every rank works in one step."""
-    return spec.schedule.micro_batches * (spec.pace.forward_ms + spec.pace.backward_ms)
+    """What every rank works in one step, on average where their stages are unequal."""
+    lasts = durations_ms(spec)
+    return spec.schedule.micro_batches * (lasts[Do.FORWARD] + lasts[Do.BACKWARD])
 
 
 def _memory(spec: JobSpec) -> list[PlaceMemory]:
@@ -120,10 +125,10 @@ def _rows(spec: JobSpec) -> list[list[Cell]]:
     by_pipeline: dict[str, list[Cell]] = {}
     for rank in range(min(spec.ranks, MOST_CELLS)):
         address = grid.address(rank)
-        places = {"copy": address.dp, "part": address.cp, "slice": address.tp}
-        shared = {"copy": spec.grid.dp, "part": spec.grid.cp, "slice": spec.grid.tp}
+        places = {"copy": address.dp, "experts": address.ep, "part": address.cp, "slice": address.tp}
+        shared = {"copy": spec.grid.dp, "experts": spec.grid.ep, "part": spec.grid.cp, "slice": spec.grid.tp}
         pipeline = ", ".join(f"{word} {places[word]}" for word, size in shared.items() if size > 1) or "copy 0"
-        cell = Cell(rank, stages[address.pp], address.dp, address.cp, address.tp, pipeline)
+        cell = Cell(rank, stages[address.pp], **places, pipeline=pipeline)
         by_pipeline.setdefault(pipeline, []).append(cell)
     return list(by_pipeline.values())
 

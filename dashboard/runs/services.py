@@ -26,7 +26,7 @@ NEXT: dict[str, tuple[str, ...]] = {
 def launch(spec: JobSpec, owner: Any, fallback_name: str = "") -> Run:
     """A queued run of `spec`, put before the workers once the transaction is through."""
     run = Run.objects.create(
-        owner=owner, name=spec.name or fallback_name or describe(spec), spec_json=spec.model_dump(), device=spec.device
+        owner=owner, name=spec.name or fallback_name or describe(spec), spec_json=spec.model_dump(mode="json"), device=spec.device
     )
     transaction.on_commit(lambda: door.put_in_queue(run.id, run.device))
     return run

@@ -39,7 +39,7 @@ def as_dict(run: Run, place: int | None = None) -> dict[str, Any]:
         "worker": run.worker,
         "realtime": run.realtime,
         "figures": run.figures,
-        "spec": run.spec_json,
+        "spec": spec.model_dump(mode="json"),  # whole, also where the job was stored before a field came to be
         "grid": _addresses(spec),
         "stages": stages_of(spec),  # by place in the pipeline
         "theory": {"bubble_share": bubble_share(spec), "formula": bubble_formula(spec)},

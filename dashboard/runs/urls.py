@@ -2,7 +2,7 @@
 
 from django.urls import path, register_converter
 
-from dashboard.runs.views import acting, launching, listing, logs, run, sharing
+from dashboard.runs.views import acting, bulk, comparing, exporting, launching, listing, logs, run, sharing
 
 
 class RunId:
@@ -20,9 +20,19 @@ register_converter(RunId, "run")
 urlpatterns = [
     path("", listing.runs, name="runs"),
     path("rows/", listing.rows, name="runs-rows"),
+    path("bulk/", bulk.bulk, name="runs-bulk"),
+    path("views/", bulk.save_view, name="runs-save-view"),
+    path("views/<int:view_id>/forget/", bulk.forget_view, name="runs-forget-view"),
     path("launch/", launching.launch, name="launch"),
     path("launch/check/", launching.check, name="launch-check"),
+    path("runs/compare/", comparing.compare, name="runs-compare"),
+    path("runs/compare/loss.json", comparing.loss_chart, name="runs-compare-loss"),
     path("runs/<run:run_id>/", run.run, name="run"),
+    path("runs/<run:run_id>/change/", acting.change, name="run-change"),
+    path("runs/<run:run_id>/again/", acting.again, name="run-again"),
+    path("runs/<run:run_id>/exports/", exporting.exports, name="run-exports"),
+    path("runs/<run:run_id>/exports/<slug:key>/", exporting.export, name="run-export"),
+    path("runs/<run:run_id>/exports/<slug:key>/file/", exporting.export_file, name="run-export-file"),
     path("runs/<run:run_id>/stop/", acting.stop, name="run-stop"),
     path("runs/<run:run_id>/share/", sharing.share, name="run-share"),
     path("runs/<run:run_id>/share/<int:link_id>/take-back/", sharing.take_back, name="run-take-back"),

@@ -9,6 +9,15 @@ from django.utils import timezone
 
 _AXES = (("pp", "stages"), ("dp", "copies"), ("cp", "context parts"), ("tp", "tensor slices"), ("ep", "expert parts"))
 _ATTENTION = {"ring": "attention over a ring", "all_to_all": "attention by all-to-all"}
+_COPIES = {
+    "ddp": "gradients averaged by AllReduce (DDP)",
+    "zero-1": "optimizer state in parts (ZeRO-1)",
+    "zero-2": "optimizer state and gradients in parts (ZeRO-2)",
+    "zero-3": "optimizer state, gradients and parameters in parts (ZeRO-3)",
+    "parameter-server": "a parameter server averages gradients and updates",
+    "everyone": "everyone sends gradients to everyone",
+}
+_TRANSFORMERS = {"gpt": "GPT", "moe": "GPT with experts"}
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
@@ -21,16 +30,41 @@ def grid_words(spec: dict[str, Any]) -> str:
     return " × ".join(parts) or "1 rank"
 
 
+def copies_words(spec: dict[str, Any]) -> str:
+    """How ranks with copies of the same stages share their work, of a whole JobSpec; empty where each stage is on one."""
+    return _COPIES[spec["splits"]["data"]["mode"]] if spec["grid"]["dp"] * spec["grid"]["ep"] * spec["grid"]["cp"] > 1 else ""
+
+
+def model_words(model: dict[str, Any]) -> str:
+    """A model with its sizes."""
+    kind = _TRANSFORMERS.get(model["name"])
+    if kind is None:
+        return f"perceptron, {model['hidden_layers']} hidden layers of {model['width']}"
+    words = f"{kind}, {model['layers']} layers of width {model['width']}, {model['heads']} heads, context {model['context']}"
+    if model["name"] != "moe":
+        return words
+    return (f"{words}; {model['experts']} experts a layer, {model['top_k']} a token, "
+            f"capacity factor {model['capacity_factor']:g}, balance {model['balance']:g}")
+
+
 def splits_words(spec: dict[str, Any]) -> str:
     """How ranks share the inside of a stage, of a whole JobSpec; empty when none do."""
     parts = []
     if spec["grid"]["tp"] > 1:
         between = ", between them the sequence" if spec["splits"]["tensor"]["sequence_parallel"] else ""
         parts.append(f"tensors{between}")
+    if spec["grid"]["ep"] > 1:
+        parts.append(f"the experts, {spec['model']['experts'] // spec['grid']['ep']} of each layer on a rank")
     if spec["grid"]["cp"] > 1:
         context = spec["splits"]["context"]
         parts.append(f"the sequence in {context['order']} order, {_ATTENTION[context['attention']]}")
     return "; ".join(parts)
+
+
+def collectives_words(spec: dict[str, Any]) -> str:
+    """"all-reduce by tree"; empty where every collective is the backend's."""
+    chosen = spec.get("collectives", {})
+    return ", ".join(f"{name.replace('_', '-')} by {algorithm}" for name, algorithm in chosen.items() if algorithm != "backend")
 
 
 SCHEDULES = {
@@ -46,6 +80,21 @@ def schedule_words(spec: dict[str, Any]) -> str:
         count = schedule["micro_batches"]
         return "one batch" if count == 1 else f"{count} micro-batches"
     return f"{SCHEDULES.get(schedule['name'], schedule['name'])} · {schedule['micro_batches']} micro-batches"
+
+
+def recipe_words(spec: dict[str, Any]) -> str:
+    """"adamw at 0.003, 10 steps of warm-up, cosine decay, gradients clipped to 1"."""
+    recipe = spec["optimizer"]
+    parts = [f"{recipe['name']} at {recipe['learning_rate']}"]
+    if recipe.get("warmup_steps"):
+        parts.append(f"{recipe['warmup_steps']} steps of warm-up")
+    if recipe.get("decay", "none") != "none":
+        parts.append(f"{recipe['decay']} decay to {percent(recipe['final_share'])}")
+    if recipe.get("weight_decay"):
+        parts.append(f"weight decay {recipe['weight_decay']}")
+    if recipe.get("clip_norm"):
+        parts.append(f"gradients clipped to {recipe['clip_norm']:g}")
+    return ", ".join(parts)
 
 
 def percent(share: float | None) -> str:

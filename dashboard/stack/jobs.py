@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dashboard.runs.intake import checked, with_changes
+from dashboard.runs.intake import as_value, checked, with_changes
 from trainer.complaints import FieldError, SpecError
 from trainer.presets import PRESETS, preset
 from trainer.spec import JobSpec
@@ -47,7 +47,4 @@ def _change(text: str) -> tuple[str, Any]:
     path, equals, value = text.partition("=")
     if not equals or not path:
         raise SpecError([FieldError("--set", text, "a field and its value would do, as in --set grid.pp=2")])
-    try:
-        return path, json.loads(value)
-    except ValueError:
-        return path, value
+    return path, as_value(value)

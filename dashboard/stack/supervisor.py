@@ -17,8 +17,12 @@ from dashboard.stack.health import Health, Probes, redis_answers
 
 REDIS_PATIENCE_SECONDS = 15.0
 _READY_PATIENCE_SECONDS = 9.0  # then the address is printed whatever is still coming
-_STOP_ORDER = ("worker", "recorder", "web", "redis")  # whoever is asked last is needed by those before
+_STOP_ORDER = ("worker", "exporter", "recorder", "web", "redis")  # whoever is asked last is needed by those before
 _WAKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
+
+# It makes files, one after another; no worker does, since a run may keep that busy for days.
+_EXPORTER = ["-n", f"exporter-{os.getpid()}@{socket.gethostname()}", "--pool", "solo", "--loglevel", "INFO",
+             "--without-gossip", "--without-mingle", "--without-heartbeat"]
 
 
 class RedisAway(Exception):
@@ -41,6 +45,7 @@ class Supervisor:
         self._redis_url = self._own_redis.url if self._own_redis else given_redis
         self._node = f"lockstep-{os.getpid()}@{socket.gethostname()}"
         self._parts = self._plan(listener, with_worker)
+        self._exporter = Part("exporter", [sys.executable, "-m", "celery", "-A", "dashboard.exporting", "worker", *_EXPORTER], 5)
         self._children: dict[str, Child] = {}
         self._probes = Probes(self._redis_url, url, self._node)
 
@@ -135,6 +140,7 @@ class Supervisor:
         self._has_greeted = True
         files.publish(self._home, files.Stack(os.getpid(), self._url, time.time()))
         self._greet()
+        self._start(self._exporter)  # nobody waits for it
 
     def _stop(self) -> None:
         self._probes.end()

@@ -55,7 +55,7 @@ def test_the_form_says_while_one_types_what_would_not_work_and_draws_what_would(
     stages = page.get_by_label("Pipeline stages")
     stages.fill("3")
     expect(page.locator('[data-field="grid.pp"] [data-error]')).to_have_text(
-        "4 layers do not divide into 3 stages; 1, 2 or 4 would do"
+        "4 layers do not divide into 3 stages; 1, 2 or 4 would do, or the cuts 2, 1, 1 (schedule.layers)"
     )
     expect(stages).to_have_attribute("aria-invalid", "true")
     expect(page.locator("#verdict")).to_have_text("One thing would not work")
@@ -83,10 +83,27 @@ def test_a_schedule_of_ones_own_is_typed_in_and_its_faults_are_said_beside_it(la
 
 def test_fields_of_the_other_model_are_out_of_the_way(launch_page):
     page = launch_page
-    expect(page.get_by_label("Heads")).to_be_visible()
-    page.get_by_label("Kind").select_option("perceptron")
-    expect(page.get_by_label("Heads")).to_be_hidden()
-    expect(page.get_by_label("Hidden layers")).to_be_visible()
+    fields = {kind: page.locator(f'[name^="model.{kind}."]') for kind in ("gpt", "moe", "perceptron")}
+    for kind in ("moe", "perceptron", "gpt"):
+        page.get_by_label("Kind").select_option(kind)
+        shown = {one: [field.is_visible() for field in each.all()] for one, each in fields.items()}
+        assert all(all(visible) if one == kind else not any(visible) for one, visible in shown.items()), shown
+
+
+def test_a_job_with_experts_is_told_what_would_do(launch_page):
+    page = launch_page
+    page.get_by_label("Expert parts").fill("2")
+    expect(page.locator('[data-field="grid.ep"] [data-error]')).to_have_text(
+        "this model has no experts; 1 would do, or the model 'moe'"
+    )
+    page.get_by_label("Kind").select_option("moe")
+    page.get_by_label("Batch", exact=True).fill("64")
+    expect(page.locator("#verdict")).to_have_text("This can run")
+    expect(page.locator("#plan")).to_contain_text("experts 1")
+
+
+def test_durations_at_real_pace_are_out_of_the_way(launch_page):
+    page = launch_page
     page.locator('[name="pace.kind"]').select_option("real")
     expect(page.locator('[name="pace.forward_ms"]')).to_be_hidden()
 
@@ -113,7 +130,7 @@ def test_what_was_refused_has_the_focus(launch_page):
 def test_launching_works_without_scripts(new_context, log_in, live_server, people):
     page = log_in(new_context(java_script_enabled=False).new_page())
     page.goto(f"{live_server.url}/launch/?preset=ddp-digits")
-    expect(page.get_by_label("Heads")).to_be_hidden()
+    expect(page.locator('[name="model.gpt.heads"]')).to_be_hidden()
     page.get_by_label("Steps").fill("9")
     page.get_by_role("button", name="Launch Ctrl").click()
     page.wait_for_url("**/runs/*/")

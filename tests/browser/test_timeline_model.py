@@ -192,8 +192,9 @@ def test_a_collectives_members_are_in_its_group_not_in_another_of_the_same_name(
 def test_an_address_has_words_as_long_as_there_is_room(bench: Page) -> None:
     assert run(bench, """
       const address = { dp: 1, ep: 0, pp: 0, cp: 3, tp: 2 };
-      return [{}, { pp: 2 }, { pp: 2, tp: 4 }, { pp: 2, dp: 2, tp: 4 }].map((sizes) => b.gutter.addressWords(address, sizes));
-    """) == ["", "stage 0", "stage 0 · slice 2", "pp0 dp1 tp2"]
+      return [{}, { pp: 2 }, { pp: 2, tp: 4 }, { pp: 2, dp: 2, tp: 4 }, { ep: 2 }, { dp: 2, ep: 2 }].map(
+        (sizes) => b.gutter.addressWords(address, sizes));
+    """) == ["", "stage 0", "stage 0 · slice 2", "pp0 dp1 tp2", "experts 0", "dp1 ep0"]
 
 
 def test_a_pan_by_the_shift_cache_equals_a_full_redraw_pixel_by_pixel(bench: Page) -> None:

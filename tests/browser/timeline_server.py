@@ -10,6 +10,7 @@ from django.shortcuts import render
 from django.test import RequestFactory
 from playwright.sync_api import Page, WebSocketRoute
 
+from dashboard.charts.panels import panels_of
 from tests.browser.timeline_site import batch, encoded
 from trainer.spec import parse
 from trainer.trace.figures import DEFINITIONS
@@ -37,7 +38,7 @@ def html(run: dict[str, Any], can_change: bool = True) -> str:
     context = {
         "run": run, "access": SimpleNamespace(can_change=can_change), "socket_path": "/ws/runs/abcdefghjk/",
         "read_base": "/runs/abcdefghjk/", "share_links": [], "new_share_url": "", "spec_json": json.dumps(run["spec"]),
-        "definitions": DEFINITIONS,
+        "definitions": DEFINITIONS, "panels": panels_of(SPEC), "panel_shown": "log",
     }
     return render(request, "runs/run.html", context).content.decode()
 

@@ -6,19 +6,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-import torch
-from torch import Tensor
 
-import trainer.rank
-from tests.ranks.launch import Ran, Span, apart, run
-from tests.ranks.unsplit import assert_equals_one_process, unsplit_gradients, unsplit_start
-from trainer.grid import Grid
-from trainer.job import Control, RankJob
+from tests.ranks.kept import assert_gradients_are_the_whole_models, keeping_parameters
+from tests.ranks.launch import Ran, Span, run
+from tests.ranks.unsplit import assert_equals_one_process
 from trainer.spec import JobSpec, parse
 from trainer.trace.kinds import Kind
-from trainer.training import Training
 
 pytestmark = pytest.mark.ranks
 
@@ -34,7 +28,7 @@ def job(grid: dict[str, int], splits: dict[str, Any], **changes: Any) -> JobSpec
     return parse({
         "model": {"name": "gpt", "layers": LAYERS, "width": 16, "heads": 4, "context": 16}, "grid": grid, "splits": splits,
         "pace": {"kind": "paced", "forward_ms": 0.1, "backward_ms": 0.1},  # its class keeps hand-offs quick on a busy machine
-        "batch": 8, "steps": 8, "precision": "float64", "seed": 3, "timeout_seconds": 30.0,
+        "batch": 8, "steps": 20, "precision": "float64", "seed": 3, "timeout_seconds": 30.0,
         "schedule": {"name": "1f1b", "micro_batches": MICRO_BATCHES}, "optimizer": {"learning_rate": 1e-2},
     } | changes)
 
@@ -68,52 +62,22 @@ def test_shared_sequences(tmp_path: Path, grid: dict[str, int], splits: dict[str
 
 @pytest.mark.parametrize(("grid", "splits"), [
     ({"pp": 2, "cp": 2, "tp": 2}, SEQUENCE | ZIGZAG), ({"dp": 2, "cp": 2, "tp": 2}, TENSOR | EXCHANGE),
-], ids=["pipeline", "copies"])
-def test_shared_tensors_and_sequences(tmp_path: Path, grid: dict[str, int], splits: dict[str, Any]) -> None:
+    ({"dp": 2, "pp": 2, "cp": 2}, RING),
+], ids=["pp·cp·tp", "dp·cp·tp", "dp·pp·cp"])
+def test_two_ranks_on_each_of_three_axes(tmp_path: Path, grid: dict[str, int], splits: dict[str, Any]) -> None:
     schedule = {"name": "1f1b", "micro_batches": MICRO_BATCHES, "split_backward": True}
     assert_trains_as_one_process(run(job(grid, splits, schedule=schedule), tmp_path).check())
 
 
-def keeping_parameters(job: RankJob, control: Control) -> int:
-    """A rank that leaves its parameters in its folder when it is done."""
-    prove_equal = Training.prove_equal
-
-    def keep(training: Training) -> bool:
-        (module,) = training.modules.values()  # of the one stage that it holds
-        torch.save(dict(module.named_parameters()), job.folder / f"parameters-{job.rank}.pt")
-        return prove_equal(training)
-
-    Training.prove_equal = keep  # type: ignore[method-assign]
-    return trainer.rank.main(job, control)
-
-
-def joined(parts: list[Tensor], name: str) -> Tensor:
-    """A parameter of the whole model from the parts of all tensor ranks."""
-    if name.endswith(("projections.weight", "projections.bias")):  # queries, keys and values are cut each for itself
-        return torch.cat([part.unflatten(0, (3, -1)) for part in parts], 1).flatten(0, 1)
-    if name.endswith(("byte.weight", "widen.weight", "widen.bias", "scores.weight", "scores.bias")):
-        return torch.cat(parts, 0)
-    if name.endswith(("join.weight", "narrow.weight")):
-        return torch.cat(parts, 1)
-    assert all(torch.equal(part, parts[0]) for part in parts), f"{name} is whole on every rank"
-    return parts[0]
-
-
 @pytest.mark.parametrize(("grid", "splits"), [
     ({"tp": 4}, TENSOR), ({"tp": 4}, SEQUENCE), ({"dp": 2, "cp": 2}, ZIGZAG), ({"cp": 4}, EXCHANGE),
-    ({"dp": 2, "cp": 2, "tp": 2}, ZIGZAG | SEQUENCE),
-], ids=["tensor", "sequence", "zigzag", "exchange", "all"])
+    ({"dp": 2, "cp": 2, "tp": 2}, ZIGZAG | SEQUENCE), ({"pp": 2, "dp": 2, "tp": 2}, TENSOR),
+    ({"pp": 2, "cp": 2, "tp": 2}, ZIGZAG),
+], ids=["tensor", "sequence", "zigzag", "exchange", "dp·cp·tp", "pp·dp·tp", "pp·cp·tp"])
 def test_gradients_are_the_whole_models(tmp_path: Path, grid: dict[str, int], splits: dict[str, Any]) -> None:
-    """One step of plain descent at rate 1 takes just its gradient from each parameter."""
     spec = job(grid, splits, steps=1, optimizer={"name": "sgd", "learning_rate": 1.0})
     run(spec, tmp_path, main=keeping_parameters).check()
-    before, gradients = apart(unsplit_start, spec), apart(unsplit_gradients, spec)
-    by_rank = [torch.load(tmp_path / f"parameters-{rank}.pt") for rank in range(spec.ranks)]
-    for ranks in Grid.of(spec.grid).groups("tp"):
-        for name, gradient in gradients.items():
-            after = joined([by_rank[rank][name].detach() for rank in ranks], name)
-            np.testing.assert_allclose(before[name] - after.numpy(), gradient, rtol=0, atol=1e-15 + 1e-12 * abs(gradient).max())
-    assert set(by_rank[0]) == set(gradients)
+    assert_gradients_are_the_whole_models(spec, tmp_path)
 
 
 def inside(spans: list[Span], outer: Span) -> list[Span]:

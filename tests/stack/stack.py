@@ -64,7 +64,7 @@ class Stack:
     def python(self, code: str) -> Any:
         """What the expression `code` is in a process of this stack's Django; models, services and settings are there."""
         prelude = ("import json; from django.conf import settings; from django.contrib.auth import get_user_model; "
-                   "from dashboard.runs import services, fleet; from dashboard.runs.models import *; "
+                   "from dashboard.runs import curation, door, fleet, services; from dashboard.runs.models import *; "
                    "from trainer.presets import PRESETS; from trainer.spec import *; User = get_user_model().objects; ")
         printed = self.manage("shell", "--no-imports", "-c", f"{prelude}print(json.dumps({code}))").stdout
         return json.loads(printed.splitlines()[-1])
@@ -128,8 +128,9 @@ class Stack:
         return processes_of(self.home)
 
     def pid_of(self, part: str) -> int:
-        """The process of a part: redis, web, worker or recorder."""
-        marks = {"redis": "-server 127.0.0.1", "web": "dashboard.stack.serve", "worker": "celery", "recorder": "manage.py record"}
+        """The process of a part: redis, web, recorder, worker or exporter."""
+        marks = {"redis": "-server 127.0.0.1", "web": "dashboard.stack.serve", "recorder": "manage.py record",
+                 "worker": "workers.app", "exporter": "dashboard.exporting"}
         children = [pid for pid, command in self.processes().items() if parent_of(pid) == self.process.pid]
         found = [pid for pid in children if marks[part] in command_of(pid)]
         assert len(found) == 1, f"{part}: {found}\n{self.logs()}"

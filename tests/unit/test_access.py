@@ -1,11 +1,14 @@
 """Every address, for every person."""
 
 import re
+import secrets
 
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
+from dashboard.accounts import tokens
 from dashboard.runs import services
+from dashboard.runs.models import SavedView
 from tests.people import EVERYBODY, gather
 from trainer.presets import PRESETS
 
@@ -16,12 +19,24 @@ GET = {
     "login": (FOUND, FOUND, FOUND, OK, OK),
     "logout": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
     "welcome": (UNKNOWN,) * 5,
+    "account": (OK, OK, OK, LOGIN, LOGIN),
+    "token-take-back": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
     "runs": (OK, OK, OK, LOGIN, LOGIN),
+    "runs-bulk": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
+    "runs-save-view": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
+    "runs-forget-view": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
+    "runs-compare": (OK, OK, UNKNOWN, LOGIN, LOGIN),
+    "runs-compare-loss": (OK, OK, UNKNOWN, LOGIN, LOGIN),
     "runs-rows": (OK, OK, OK, LOGIN, LOGIN),
     "launch": (OK, OK, OK, LOGIN, LOGIN),
     "launch-check": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
     "run": (OK, OK, UNKNOWN, LOGIN, LOGIN),
     "run-stop": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
+    "run-change": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
+    "run-again": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
+    "run-exports": (OK, OK, UNKNOWN, LOGIN, LOGIN),
+    "run-export": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
+    "run-export-file": (UNKNOWN, UNKNOWN, UNKNOWN, LOGIN, LOGIN),  # none was made
     "run-share": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
     "run-take-back": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
     "run-log": (OK, OK, UNKNOWN, LOGIN, LOGIN),
@@ -29,14 +44,32 @@ GET = {
     "shared-run": (OK,) * 5,
     "shared-run-log": (OK,) * 5,
     "shared-chart": (OK,) * 5,
+    "run-panel": (OK, OK, UNKNOWN, LOGIN, LOGIN),
+    "shared-panel": (OK,) * 5,
+    "client": (OK,) * 5,
     "healthz": (503,) * 5,  # there is no Redis in unit tests
     "openapi-json": (OK, OK, OK, LOGIN, LOGIN),
     "openapi-view": (OK, OK, OK, LOGIN, LOGIN),
     "api-root": (UNKNOWN,) * 5,
     "presets": (OK, OK, OK, REFUSED, REFUSED),
     "list_runs": (OK, OK, OK, REFUSED, REFUSED),
+    "me": (OK, OK, OK, REFUSED, REFUSED),
+    "workers": (503, 503, 503, REFUSED, REFUSED),
     "show": (OK, OK, UNKNOWN, REFUSED, REFUSED),
+    "steps": (OK, OK, UNKNOWN, REFUSED, REFUSED),
+    "log": (OK, OK, UNKNOWN, REFUSED, REFUSED),
+    "links": (OK, OK, UNKNOWN, REFUSED, REFUSED),
+    "compare": (OK, OK, UNKNOWN, REFUSED, REFUSED),
+    "exports": (OK, OK, UNKNOWN, REFUSED, REFUSED),
+    "make": (FORBIDDEN_METHOD,) * 5,
+    "export_file": (UNKNOWN, UNKNOWN, UNKNOWN, REFUSED, REFUSED),
     "stop": (FORBIDDEN_METHOD,) * 5,
+    "again": (FORBIDDEN_METHOD,) * 5,
+    "restore": (FORBIDDEN_METHOD,) * 5,
+    "take_back": (FORBIDDEN_METHOD,) * 5,
+    "change": (OK, OK, UNKNOWN, REFUSED, REFUSED),  # the address of "show"
+    "delete": (OK, OK, UNKNOWN, REFUSED, REFUSED),
+    "share": (OK, OK, UNKNOWN, REFUSED, REFUSED),  # the address of "links"
 }
 # What a POST answers, where there is one.
 POST = {
@@ -45,22 +78,43 @@ POST = {
     "launch": (FOUND, FOUND, FOUND, LOGIN, LOGIN),
     "launch-check": (OK, OK, OK, LOGIN, LOGIN),
     "run-stop": (FOUND, FOUND, UNKNOWN, LOGIN, LOGIN),
+    "account": (422, 422, 422, LOGIN, LOGIN),
+    "token-take-back": (UNKNOWN, FOUND, UNKNOWN, LOGIN, LOGIN),  # the member's
+    "runs-bulk": (FOUND, FOUND, FOUND, LOGIN, LOGIN),  # in silence: which of the runs are there is secret
+    "runs-save-view": (FOUND, FOUND, FOUND, LOGIN, LOGIN),
+    "runs-forget-view": (UNKNOWN, FOUND, UNKNOWN, LOGIN, LOGIN),  # the member's
+    "run-change": (FOUND, FOUND, UNKNOWN, LOGIN, LOGIN),
+    "run-again": (FOUND, FOUND, UNKNOWN, LOGIN, LOGIN),
+    "run-export": (FOUND, FOUND, UNKNOWN, LOGIN, LOGIN),
+    "make": (OK, OK, UNKNOWN, REFUSED, REFUSED),
+    "again": (201, 201, UNKNOWN, REFUSED, REFUSED),
+    "restore": (UNKNOWN, UNKNOWN, UNKNOWN, REFUSED, REFUSED),  # it was not deleted
     "run-share": (FOUND, FOUND, UNKNOWN, LOGIN, LOGIN),
     "run-take-back": (FOUND, FOUND, UNKNOWN, LOGIN, LOGIN),
     "stop": (OK, OK, UNKNOWN, REFUSED, REFUSED),
     "shared-run": (FORBIDDEN_METHOD,) * 5,
     "shared-run-log": (FORBIDDEN_METHOD,) * 5,
 }
-NAMESPACES = dict.fromkeys(("openapi-json", "openapi-view", "api-root", "presets", "list_runs", "show", "stop"), "api:")
+API = ("openapi-json", "openapi-view", "api-root", "presets", "list_runs", "show", "stop", "me", "workers", "steps", "log",
+       "links", "compare", "again", "restore", "take_back", "change", "delete", "share", "exports", "make", "export_file")
+NAMESPACES = dict.fromkeys(API, "api:")
+BODIES = {"runs-bulk": {"do": "archive"}, "again": {"schedule": "gpipe"}}
 
 
 def address(name, people):
     values = {
-        "run_id": people.run.pk, "token": people.token, "link_id": people.link.pk, "rank": 0, "name": "loss",
+        "run_id": people.run.pk, "token": people.token, "link_id": people.link.pk, "rank": 0, "key": "steps-csv",
+        "name": "pipeline" if name.endswith("panel") else "loss",
+        "token_id": tokens.make(people.user("member"), "ci", ["read"])[0].pk,
+        "view_id": SavedView.objects.create(user=people.user("member"), name=secrets.token_hex(4), address="q=state:failed").pk,
     }
     pattern = patterns()[name]
     wanted = {key: values[key] for key in pattern.pattern.converters} if name != "welcome" else {"token": "x" * 64}
-    return reverse(NAMESPACES.get(name, "") + name, kwargs=wanted)
+    found = reverse(NAMESPACES.get(name, "") + name, kwargs=wanted)
+    if "compare" in name:
+        other = services.launch(PRESETS["ddp-digits"].spec, people.user("member"))
+        return f"{found}?run={people.run.pk}&run={other.pk}"
+    return found
 
 
 def patterns(resolver=None):
@@ -93,7 +147,20 @@ def test_get(people, name, who):
 @pytest.mark.parametrize("who", EVERYBODY)
 @pytest.mark.parametrize("name", POST)
 def test_post(people, name, who):
-    assert told(people.client(who).post(address(name, people))) == POST[name][EVERYBODY.index(who)]
+    body = BODIES.get(name, {})
+    as_json = {"content_type": "application/json"} if name in API else {}
+    assert told(people.client(who).post(address(name, people), body, **as_json)) == POST[name][EVERYBODY.index(who)]
+
+
+@pytest.mark.parametrize("who", EVERYBODY)
+@pytest.mark.parametrize("method, name, body, answers", [
+    ("patch", "change", '{"pinned": true}', (OK, OK, UNKNOWN, REFUSED, REFUSED)),
+    ("delete", "delete", "", (409, 409, UNKNOWN, REFUSED, REFUSED)),  # it has not ended
+    ("delete", "take_back", "", (204, 204, UNKNOWN, REFUSED, REFUSED)),
+])
+def test_other_methods_of_the_api(people, method, name, body, answers, who):
+    answer = getattr(people.client(who), method)(address(name, people), body, content_type="application/json")
+    assert answer.status_code == answers[EVERYBODY.index(who)]
 
 
 @pytest.mark.parametrize("name", sorted({*POST} - {"welcome", "shared-run", "shared-run-log"}))

@@ -112,7 +112,9 @@ def test_stopping(client, people):
 
 def test_strangers_get_401_and_not_a_login_page(people):
     response = people.client("nobody").get("/api/v1/runs")
-    assert (response.status_code, response["Content-Type"]) == (401, "application/json; charset=utf-8")
+    assert (response.status_code, response["Content-Type"]) == (401, "application/problem+json")
+    assert response["WWW-Authenticate"].startswith("Bearer")
+    assert "API token" in response.json()["title"]
 
 
 def test_a_post_needs_the_csrf_token(people):
@@ -126,9 +128,13 @@ def test_a_post_needs_the_csrf_token(people):
 
 def test_the_description_covers_every_path_and_the_job(client):
     described = client.get("/api/v1/openapi.json").json()
-    assert set(described["paths"]) == {
-        "/api/v1/presets", "/api/v1/runs", "/api/v1/runs/{run_id}", "/api/v1/runs/{run_id}/stop",
+    assert {path.removeprefix("/api/v1/") for path in described["paths"]} == {
+        "me", "presets", "workers", "compare", "runs", "runs/{run_id}", "runs/{run_id}/stop", "runs/{run_id}/again",
+        "runs/{run_id}/restore", "runs/{run_id}/steps", "runs/{run_id}/logs/{rank}", "runs/{run_id}/links",
+        "runs/{run_id}/links/{link_id}", "runs/{run_id}/exports", "runs/{run_id}/exports/{key}",
+        "runs/{run_id}/exports/{key}/file",
     }
+    assert described["components"]["securitySchemes"]["Token"] == {"type": "http", "scheme": "bearer"}
     body = described["paths"]["/api/v1/runs"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     job = body["oneOf"][1]
     assert set(job["properties"]) == set(JobSpec.model_fields)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trainer.grid import AXES, Address, Grid, averaging_axes
+from trainer.grid import AXES, Address, Grid, averaging_axes, expert_axes
 from trainer.spec import GridSpec
 
 GRID = Grid.of(GridSpec(dp=2, pp=3, tp=4))
@@ -48,6 +48,14 @@ def test_a_rank_outside_the_grid_is_refused(rank: int) -> None:
 def test_an_address_outside_the_grid_is_refused() -> None:
     with pytest.raises(ValueError, match="pp=3 is outside an axis of 3"):
         GRID.rank(Address(pp=3))
+
+
+def test_experts_are_averaged_over_those_that_have_the_same() -> None:
+    spec = GridSpec(dp=2, ep=2, cp=2, tp=2)
+    assert (averaging_axes(spec), expert_axes(spec)) == ("dp×ep×cp", "dp×cp")
+    assert [averaging_axes(GridSpec(ep=2)), expert_axes(GridSpec(ep=2))] == ["ep", ""]
+    assert Grid.of(GridSpec(dp=2, ep=2, pp=2)).groups("dp", "ep") == [[0, 2, 4, 6], [1, 3, 5, 7]]
+    assert spec.copies == 4
 
 
 def test_copies_and_parts_of_the_sequence_average_as_one() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.utils.data import DistributedSampler
 
 from trainer.data import data_of
 from trainer.data.order import endless_order, share
@@ -13,7 +14,7 @@ from trainer.data.text import MOST_BYTES
 from trainer.models import model_of
 from trainer.models.linear import Linear, put_off_weights
 from trainer.spec import Gpt, GridSpec, JobSpec, Perceptron
-from trainer.splits.data import Replica
+from trainer.splits.data import Alone
 
 SMALL_GPT = Gpt(layers=4, width=16, heads=2, context=12)
 MODELS = [pytest.param(Perceptron(hidden_layers=3), id="perceptron"), pytest.param(SMALL_GPT, id="gpt")]
@@ -84,11 +85,11 @@ def test_weight_gradients_that_were_put_off_are_the_same(model_spec: Perceptron 
     at_once, later = model.stage(0, model.layers), model.stage(0, model.layers)
     put_off = put_off_weights(later)
     model.loss(at_once(inputs), targets).backward()
-    replica = Replica(later)
-    replica.backward(model.loss(replica.forward(inputs), targets), None, last=True)
+    replica = Alone(later)
+    replica.backward(model.loss(replica.forward(inputs), targets), None, average=True)
     linears = [part for part in later.modules() if isinstance(part, Linear)]
     assert all(linear.weight.grad is None for linear in linears), "the first half leaves them out"
-    replica.backward_weights(put_off.take(), last=True)
+    replica.backward_weights(put_off.take(), average=True)
     for one, other in zip(at_once.parameters(), later.parameters(), strict=True):
         assert one.grad is not None and other.grad is not None
         torch.testing.assert_close(one.grad, other.grad, rtol=1e-12, atol=1e-15)
@@ -105,6 +106,15 @@ def test_shares_of_all_copies_make_up_the_batch(model_spec: Perceptron | Gpt) ->
     assert np.array_equal(data_of(spec).step(7), samples), "every rank finds the same"
     assert not np.array_equal(data_of(spec).step(8), samples)
     assert not np.array_equal(data_of(spec.model_copy(update={"seed": 1})).step(7), samples)
+
+
+@pytest.mark.parametrize("copies", [1, 2, 4])
+def test_shares_are_those_of_torchs_distributed_sampler(copies: int) -> None:
+    samples = data_of(JobSpec(grid=GridSpec(dp=copies), batch=24)).step(3)
+    for copy in range(copies):
+        sampler = DistributedSampler(samples.tolist(), num_replicas=copies, rank=copy, shuffle=False)  # type: ignore[arg-type]
+        dealt = samples[list(sampler)]
+        assert np.array_equal(share(samples, copies, copy, micro_batches=2).reshape(-1), dealt)
 
 
 def test_an_order_takes_every_sample_once_a_round() -> None:

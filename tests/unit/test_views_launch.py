@@ -41,7 +41,7 @@ def test_a_preset_fills_the_form(client):
 
 def test_ranks_inside_a_stage_are_told_apart(client):
     found = check(client, **{"grid.pp": "2", "grid.tp": "2", "grid.cp": "2"})
-    shared = {"copy": 0, "part": 0, "slice": 1}
+    shared = {"copy": 0, "experts": 0, "part": 0, "slice": 1}
     assert found["grid"][1] == [{"rank": 1, "stages": [0]} | shared, {"rank": 5, "stages": [1]} | shared]
     assert "part 0, slice 1</th>" in found["html"] and 'title="rank 5: stage 1, part 0, slice 1"' in found["html"]
     assert found["command"] == "manage.py launch pipeline-1f1b --set grid.pp=2 --set grid.cp=2 --set grid.tp=2"
@@ -142,7 +142,7 @@ def test_the_check_tells_what_the_job_will_be(client):
     assert found["errors"] == []
     assert found["ranks"] == 8
     assert [[cell["rank"] for cell in row] for row in found["grid"]] == [[0, 1, 2, 3], [4, 5, 6, 7]]
-    assert found["grid"][1][2] == {"rank": 6, "stages": [2], "copy": 1, "part": 0, "slice": 0}
+    assert found["grid"][1][2] == {"rank": 6, "stages": [2], "copy": 1, "experts": 0, "part": 0, "slice": 0}
     assert found["theory"]["bubble_share"] == pytest.approx(3 / 11)
     assert "3/11" in found["theory"]["formula"]
     assert found["step_ms"] == pytest.approx(11 * 60)

@@ -8,6 +8,8 @@ on a CPU in one precision. With b samples, t tokens, width w and h heads, E = b�
                 mean and deviation of both norms, 4·b·t; a row's logarithm of sums in attention, b·h·t
     the head    its input and its norm's output, 2E, 2·b·t; the scores' softmax, b·t·vocabulary
 
+Under activation checkpointing a block leaves its input alone.
+
 Tensor slices divide what lies between a column and a row matrix, sequence parallel ones the sums and norms as well.
 """
 
@@ -92,6 +94,8 @@ def _gpt(spec: JobSpec, model: Gpt, layers: int, ends: Ends) -> StageBytes:
 
     inside = (_attention(spec) + 8) * whole // tp  # what slices divide: attention's own, and 4E + 4E of the feed-forward
     block = 2 * whole + 2 * stretch + inside + 4 * stretch_rows + samples * model.heads // tp * tokens
+    if spec.checkpointing == "layer":
+        block = stretch
     linear_inputs, linear_gradients = 2 * whole + 5 * whole // tp, 2 * whole + 7 * whole // tp
 
     numbers, other_bytes = layers * block, 0

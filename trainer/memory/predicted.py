@@ -12,6 +12,7 @@ from trainer.memory.sizes import SHARED_OUT
 from trainer.memory.stages import Shape, stage_parameters
 from trainer.schedules import SCHEDULES, schedule_of, stages_of
 from trainer.schedules.actions import Action, Do, Schedule
+from trainer.schedules.cuts import layers_of
 from trainer.spec import JobSpec
 from trainer.splits.sizes import RECEIVES_AHEAD, STAMP_BYTES
 
@@ -36,15 +37,16 @@ class RankMemory:
         return sum(astuple(self))
 
 
-def predicted(spec: JobSpec, mode: str = "ddp") -> list[RankMemory]:
-    """By place in the pipeline: copies, parts and slices of a place have the same. Empty for a model without formulas here.
+def predicted(spec: JobSpec) -> list[RankMemory]:
+    """By place in the pipeline: copies, parts and slices of a place have the same. Empty where there are no formulas here:
+    for a mixture of experts, and for bf16, whose activations are of two sizes.
 
-    `mode` is how copies share parameters out (`trainer.memory.sizes.SHARED_OUT`); where they do so unevenly, it is that
-    of the one with most. Of a step too long to go through activations are a bound: as many as the schedule holds, of the
-    largest stage.
+    Where copies share parameters out unevenly, it is that of the one with most. Of a step too long to go through
+    activations are a bound: as many as the schedule holds, of the largest stage.
     """
-    if spec.model.name not in COVERED:
+    if spec.model.name not in COVERED or spec.precision not in ELEMENT_BYTES:
         return []
+    mode = spec.splits.data.mode
     stages = stages_of(spec)
     count = sum(map(len, stages))
     is_short = spec.schedule.name == "csv" or 3 * count * spec.schedule.micro_batches <= MOST_ACTIONS
@@ -52,7 +54,7 @@ def predicted(spec: JobSpec, mode: str = "ddp") -> list[RankMemory]:
     sizes = micro_batch_bytes(spec, stages)
     ranks = []
     for place, own in enumerate(stages):
-        weights, gradients, optimizer = _states(spec, [s for stage in own for s in stage_parameters(spec, stage, count)], mode)
+        weights, gradients, optimizer = _states(spec, [s for stage in own for s in stage_parameters(spec, stage)], mode)
         buckets = gradients if mode == "ddp" and _copies(spec) > 1 else 0
         ranks.append(RankMemory(
             weights, gradients, optimizer,
@@ -67,7 +69,7 @@ def micro_batch_bytes(spec: JobSpec, stages: list[list[int]]) -> dict[int, Stage
     home = {stage: place for place, held in enumerate(stages) for stage in held}
     last = len(home) - 1
     return {
-        stage: stage_bytes(spec, spec.model.layers // len(home), Ends(
+        stage: stage_bytes(spec, layers_of(spec)[stage], Ends(
             first=stage == 0, last=stage == last,
             input_travels=stage > 0 and home[stage - 1] != place,
             gradient_travels=stage < last and home[stage + 1] != place,

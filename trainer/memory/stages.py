@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from trainer.schedules.cuts import layers_of
 from trainer.spec import Gpt, JobSpec, Perceptron
 
 PIXELS, DIGITS = 28 * 28, 10
@@ -9,15 +10,16 @@ PIXELS, DIGITS = 28 * 28, 10
 Shape = tuple[int, ...]
 
 
-def stage_parameters(spec: JobSpec, stage: int, stages: int) -> list[Shape]:
+def stage_parameters(spec: JobSpec, stage: int) -> list[Shape]:
     """Shapes of the parameters that one of the tensor slices has of a stage."""
-    layers = spec.model.layers // stages
-    first, last = stage * layers, (stage + 1) * layers
+    layers = layers_of(spec)
+    first = sum(layers[:stage])
+    last = first + layers[stage]
     if isinstance(spec.model, Perceptron):
         return [shape for layer in range(first, last) for shape in _perceptron_layer(spec.model, layer)]
     shapes = _embedding(spec.model, spec.grid.tp) if stage == 0 else []
     shapes += (last - first) * _block(spec.model, spec.grid.tp)
-    return shapes + (_head(spec.model, spec.grid.tp) if stage == stages - 1 else [])
+    return shapes + (_head(spec.model, spec.grid.tp) if stage == len(layers) - 1 else [])
 
 
 def _perceptron_layer(model: Perceptron, layer: int) -> list[Shape]:

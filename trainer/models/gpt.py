@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -51,20 +52,30 @@ def causal_attention(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     return functional.scaled_dot_product_attention(queries, keys, values, is_causal=True)
 
 
-class Block(nn.Module):
-    """Attention, then a feed-forward of four times the width; each behind a norm, each added to its input."""
+class FeedForward(nn.Module):
+    """`widen` to four times the width, GELU, `narrow` back: each vector by itself."""
 
-    def __init__(self, width: int, heads: int):
+    def __init__(self, widen: Linear, narrow: Linear):
+        super().__init__()
+        self.widen, self.narrow = widen, narrow
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return self.narrow(functional.gelu(self.widen(inputs)))
+
+
+class Block(nn.Module):
+    """Attention, then what `feed_forward` makes; each behind a norm, each added to its input."""
+
+    def __init__(self, width: int, heads: int, feed_forward: Callable[[], nn.Module]):
         super().__init__()
         self.attention_norm = nn.LayerNorm(width)
         self.attention = Attention(width, heads)
         self.feed_forward_norm = nn.LayerNorm(width)
-        self.widen = Linear(width, 4 * width)
-        self.narrow = Linear(4 * width, width)
+        self.feed_forward = feed_forward()
 
     def forward(self, inputs: Tensor) -> Tensor:
         inputs = inputs + self.attention(self.attention_norm(inputs))
-        return inputs + self.narrow(functional.gelu(self.widen(self.feed_forward_norm(inputs))))
+        return inputs + self.feed_forward(self.feed_forward_norm(inputs))
 
 
 class Head(nn.Module):
@@ -92,10 +103,17 @@ class GptModel:
         if first == 0:
             parts.append(seeded(self._seed, 0, self._dtype, lambda: Embedding(spec.context, spec.width)))
         for number in range(first, last):
-            parts.append(seeded(self._seed, 1 + number, self._dtype, lambda: Block(spec.width, spec.heads)))
+            parts.append(seeded(self._seed, 1 + number, self._dtype, partial(self._block, number)))
         if last == self.layers:
             parts.append(seeded(self._seed, 1 + self.layers, self._dtype, lambda: Head(spec.width)))
         return nn.Sequential(*parts)
+
+    def _block(self, number: int) -> Block:
+        return Block(self._spec.width, self._spec.heads, partial(self._feed_forward, number))
+
+    def _feed_forward(self, number: int) -> nn.Module:
+        width = self._spec.width
+        return FeedForward(Linear(width, 4 * width), Linear(4 * width, width))
 
     def hand_off_shape(self, samples: int) -> tuple[int, ...]:
         """Of the activations between two stages, and of their gradients."""

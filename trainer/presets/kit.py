@@ -18,12 +18,14 @@ class Preset:
     spec: JobSpec
 
 
-def pipeline(title: str, schedule: str, chunks: int = 1, csv: str = "") -> JobSpec:
-    order = ScheduleSpec.model_validate({"name": schedule, "micro_batches": 8, "chunks": chunks, "csv": csv})
-    return JobSpec(name=title, model=Gpt(layers=4 * chunks), grid=GridSpec(pp=4), schedule=order, pace=WATCHABLE,
+def pipeline(title: str, schedule: str, chunks: int = 1, csv: str = "", layers: tuple[int, ...] = ()) -> JobSpec:
+    order = ScheduleSpec.model_validate(
+        {"name": schedule, "micro_batches": 8, "chunks": chunks, "csv": csv, "layers": layers})
+    return JobSpec(name=title, model=Gpt(layers=sum(layers) or 4 * chunks), grid=GridSpec(pp=4), schedule=order, pace=WATCHABLE,
                    batch=32, steps=30)
 
 
-def inside_a_stage(title: str, grid: GridSpec, splits: SplitsSpec | None = None, context: int = 32) -> JobSpec:
-    return JobSpec(name=title, model=Gpt(layers=4, context=context), grid=grid, splits=splits or SplitsSpec(),
-                   schedule=ScheduleSpec(name="1f1b", micro_batches=4), pace=UNHURRIED, batch=16 * grid.dp, steps=40)
+def inside_a_stage(title: str, grid: GridSpec, splits: SplitsSpec | None = None, context: int = 32,
+                   model: Gpt | None = None) -> JobSpec:
+    return JobSpec(name=title, model=model or Gpt(layers=4, context=context), grid=grid, splits=splits or SplitsSpec(),
+                   schedule=ScheduleSpec(name="1f1b", micro_batches=4), pace=UNHURRIED, batch=16 * grid.copies, steps=40)

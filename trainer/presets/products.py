@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trainer.presets.kit import WATCHABLE, Preset, inside_a_stage
-from trainer.spec import Gpt, GridSpec, JobSpec, ScheduleSpec
+from trainer.spec import Gpt, GridSpec, JobSpec, Moe, ScheduleSpec
 
 PRESETS = (
     Preset("pipeline-x-data", "Pipeline × data",
@@ -15,6 +15,10 @@ PRESETS = (
            "between stages one message an action is enough. "
            "So tensor slices want the fastest links, and stages can do with slower ones.",
            inside_a_stage("Tensor × pipeline", GridSpec(pp=2, tp=2))),
+    Preset("experts-x-data", "Data × experts",
+           "Two pairs of ranks share experts: in every layer tokens go out and back within a pair. Look at the end of a step: "
+           "all four ranks average what they have in common, group dp×ep, and experts only with the same ones, group dp.",
+           inside_a_stage("Data × experts", GridSpec(dp=2, ep=2), model=Moe(layers=4))),
     Preset("three-axes", "Data × pipeline × tensor",
            "Eight ranks, two on each axis, and three rhythms: AllReduces in every layer, messages in every micro-batch, "
            "averaged gradients once a step. Pick a rank and see which neighbour it waits for in each.",

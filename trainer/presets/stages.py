@@ -1,9 +1,9 @@
-"""Splits inside a stage: matrices and sequences."""
+"""Splits inside a stage: matrices, sequences and experts."""
 
 from __future__ import annotations
 
 from trainer.presets.kit import Preset, inside_a_stage
-from trainer.spec import ContextSplit, GridSpec, SplitsSpec
+from trainer.spec import ContextSplit, GridSpec, Moe, SplitsSpec
 
 PRESETS = (
     Preset("tensor", "Tensor parallel",
@@ -14,4 +14,14 @@ PRESETS = (
            "Four ranks have a quarter of every text, and in each layer keys and values go around all of them, three hops. "
            "In a backward count four for their gradients: they follow, grow at every rank, and have to come home.",
            inside_a_stage("Ring attention", GridSpec(cp=4), SplitsSpec(context=ContextSplit(order="zigzag")), context=64)),
+    Preset("experts", "Experts",
+           "Four ranks have two of every layer's eight experts each, and a token goes to the two that its router scores "
+           "highest, wherever they are. Zoom into one forward: in each layer an AllToAll takes tokens out and another brings "
+           "them back.",
+           inside_a_stage("Experts", GridSpec(ep=4), model=Moe(layers=4))),
+    Preset("experts-favourites", "Experts, an unbalanced router",
+           "The router is not held to balance and an expert has room for half of an equal load, so favourites turn tokens "
+           "away. Compare the loss with “Experts”: a dropped token passes its layer by.",
+           inside_a_stage("Experts, an unbalanced router", GridSpec(ep=4),
+                          model=Moe(layers=4, capacity_factor=0.5, balance=0.0))),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.schedules.actions import Schedule, homes
+from trainer.schedules.actions import Do, Schedule, homes
 from trainer.schedules.csv_text import from_csv
 from trainer.schedules.family import SCHEDULES
 from trainer.schedules.phases import put_off_weights
@@ -24,10 +24,20 @@ def schedule_of(spec: JobSpec) -> Schedule:
 
 
 def stages_of(spec: JobSpec) -> list[list[int]]:
-    """The stages that each rank of the pipeline holds, which a few micro-batches tell."""
-    schedule = spec.schedule.model_copy(update={"micro_batches": min(spec.schedule.micro_batches, 2 * spec.grid.pp)})
-    home = homes(schedule_of(spec.model_copy(update={"schedule": schedule})))
+    """The stages that each rank of the pipeline holds."""
+    home = homes(_in_small(spec))
     return [sorted(stage for stage, rank in home.items() if rank == place) for place in range(spec.grid.pp)]
+
+
+def puts_off_weights(spec: JobSpec) -> bool:
+    """Whether any backward is in two halves."""
+    return any(action.do is Do.BACKWARD_WEIGHT for actions in _in_small(spec) for action in actions)
+
+
+def _in_small(spec: JobSpec) -> Schedule:
+    """The schedule with a few micro-batches, of the same nature as with many."""
+    few = spec.schedule.model_copy(update={"micro_batches": min(spec.schedule.micro_batches, 2 * spec.grid.pp)})
+    return schedule_of(spec.model_copy(update={"schedule": few}))
 
 
 def split_backward(schedule: Schedule) -> Schedule:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torch import Tensor, nn
+import torch
+from torch import Tensor
 
 from trainer.models.linear import Linear, put_off_weights
 from trainer.schedules.actions import Action, Do
@@ -12,18 +13,18 @@ from trainer.splits.data import Replica
 
 
 class Chunk:
-    """`actions` are the rank's; those of other stages do not count."""
+    """`actions` are the rank's; those of other stages do not count. `mixed`: weights in float32, products in bfloat16."""
 
-    def __init__(self, stage: int, stages: int, actions: list[Action], module: nn.Module,
-                 replicate: Callable[[nn.Module], Replica], loss: Callable[[Tensor, Tensor], Tensor]):
+    def __init__(self, stage: int, stages: int, actions: list[Action], replica: Replica,
+                 loss: Callable[[Tensor, Tensor], Tensor], mixed: bool = False):
         self.stage, self.is_first, self.is_last = stage, stage == 0, stage == stages - 1
-        self.module, self.replica = module, replicate(module)
+        self.replica = replica
         own = [action for action in actions if action.stage == stage]
         splits = any(action.do is Do.BACKWARD_WEIGHT for action in own)
-        self._put_off = put_off_weights(module) if splits else None
+        self._put_off = put_off_weights(replica.module) if splits else None
         self._micro_batches = 1 + max(action.micro_batch for action in own)
         self._last_backward = [action for action in own if action.do in (Do.BACKWARD, Do.BACKWARD_WEIGHT)][-1]
-        self._loss = loss
+        self._loss, self._mixed = loss, mixed
         self._held: dict[int, tuple[Tensor, Tensor]] = {}  # of each micro-batch in flight: the stage's input and output
         self._weights: dict[int, list[tuple[Linear, Tensor, Tensor]]] = {}
 
@@ -34,15 +35,20 @@ class Chunk:
 
     def averages(self, action: Action) -> bool:
         """Whether gradients are averaged with other copies at the end of `action`."""
-        return bool(self.replica.axis) and action == self._last_backward
+        if not self.replica.axis or action.do in (Do.FORWARD, Do.BACKWARD_INPUT):
+            return False
+        return self.replica.every or action == self._last_backward
 
     def forward(self, m: int, content: Tensor, targets: Tensor | None) -> Tensor:
         """The stage's output; of the last stage, its share of the mean loss of all micro-batches."""
-        output = self.replica.forward(content)
-        if self.is_last:
-            assert targets is not None
-            # Micro-batches are equally large, so the mean over all of them is the mean of their means.
-            output = self._loss(output, targets) / self._micro_batches
+        with torch.autocast(content.device.type, torch.bfloat16, enabled=self._mixed):
+            output = self.replica.forward(content)
+            if self._mixed:
+                output = output.float()  # what is handed on, and what the loss adds up
+            if self.is_last:
+                assert targets is not None
+                # Micro-batches are equally large, so the mean over all of them is the mean of their means.
+                output = self._loss(output, targets) / self._micro_batches
         self._held[m] = content, output
         return output.detach()
 
@@ -50,8 +56,8 @@ class Chunk:
         """The gradient of the stage's input, and when the action's own work was done, ns."""
         m = action.micro_batch
         stage_input, output = self._held.pop(m)
-        last = action == self._last_backward
-        computed_ns = self.replica.backward(output, gradient, last=last and self._put_off is None)
+        whole = self._put_off is None
+        computed_ns = self.replica.backward(output, gradient, average=whole and self.averages(action))
         if self._put_off is not None:
             self._weights[m] = self._put_off.take()
             if action.do is Do.BACKWARD:
@@ -60,4 +66,4 @@ class Chunk:
 
     def backward_weights(self, action: Action) -> int:
         """When the action's own work was done, ns."""
-        return self.replica.backward_weights(self._weights.pop(action.micro_batch), last=action == self._last_backward)
+        return self.replica.backward_weights(self._weights.pop(action.micro_batch), average=self.averages(action))

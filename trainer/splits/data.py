@@ -2,6 +2,7 @@
 
 The averaging is torch's DDP: it packs gradients into buckets and starts a bucket's AllReduce as soon as the
 backward has filled it, while the backward goes on. With several micro-batches only the last backward does so.
+Other ways for copies to share their work are in `sharded` (ZeRO) and `exchange` (a server; everyone to everyone).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 import torch
 import torch.distributed as dist
@@ -18,31 +20,74 @@ from torch.nn.parallel import DistributedDataParallel
 from trainer.models.linear import Linear
 from trainer.probes.memory import bucket_bytes
 
+PutOff = list[tuple[Linear, Tensor, Tensor]]  # Linears, their inputs and their outputs' gradients
 
-class Replica:
-    """One copy's stage. Without a `group` there is only this copy, and nothing to average.
 
-    `axis` names the group in spans.
+class Replica(Protocol):
+    """One copy's stage, and what its backwards exchange with the other copies.
+
+    `axis` names their group in spans; empty if backwards exchange nothing. `every` tells whether each backward
+    averages its gradients, or only the last one of a step; `beside`, whether that goes on beside the backward, which
+    may then have to wait for it. `bucket_bytes` is what averaging itself keeps in memory.
     """
 
-    def __init__(self, module: nn.Module, group: dist.ProcessGroup | None = None, axis: str = ""):
+    module: nn.Module
+    axis: str
+    every: bool
+    beside: bool
+
+    @property
+    def bucket_bytes(self) -> int: ...
+
+    def forward(self, inputs: Tensor) -> Tensor: ...
+
+    def backward(self, output: Tensor, gradient: Tensor | None, average: bool) -> int:
+        """When this copy's own gradients were ready, ns. With `average`, returns when they are averaged."""
+
+    def backward_weights(self, put_off: PutOff, average: bool) -> int:
+        """The second half of a backward, whose Linears were `put_off` by the first; returns as `backward`."""
+
+
+class Alone:
+    """A stage whose backwards exchange nothing."""
+
+    axis, every, beside, bucket_bytes = "", False, False, 0
+
+    def __init__(self, module: nn.Module):
+        self.module = module
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return self.module(inputs)
+
+    def backward(self, output: Tensor, gradient: Tensor | None, average: bool) -> int:
+        output.backward(gradient)
+        return time.monotonic_ns()
+
+    def backward_weights(self, put_off: PutOff, average: bool) -> int:
+        gradients = gradients_of(put_off)
+        torch.autograd.backward(list(gradients), list(gradients.values()))
+        return time.monotonic_ns()
+
+
+class Averaged:
+    """A stage under DDP."""
+
+    every, beside = False, True
+
+    def __init__(self, module: nn.Module, group: dist.ProcessGroup, axis: str, bucket_mb: float):
         self.module, self.axis = module, axis
-        self._ddp = None if group is None else DistributedDataParallel(module, process_group=group)
+        self._ddp = DistributedDataParallel(module, process_group=group, bucket_cap_mb=bucket_mb)
 
     @property
     def bucket_bytes(self) -> int:
-        """What the averaging itself keeps in memory."""
-        return 0 if self._ddp is None else bucket_bytes(self._ddp)
+        return bucket_bytes(self._ddp)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        if self._ddp is None:
-            return self.module(inputs)
         with self._ddp.no_sync():  # which backward will be the last is not known yet; `backward` says it to DDP
             return self._ddp(inputs)
 
-    def backward(self, output: Tensor, gradient: Tensor | None, last: bool) -> int:
-        """When this copy's own gradients were ready, ns. With `last`, returns when they are averaged."""
-        if self._ddp is None or not last:
+    def backward(self, output: Tensor, gradient: Tensor | None, average: bool) -> int:
+        if not average:
             output.backward(gradient)
             return time.monotonic_ns()
         ready_ns = [0]
@@ -52,27 +97,31 @@ class Replica:
         output.backward(gradient)
         return ready_ns[0]
 
-    def backward_weights(self, put_off: list[tuple[Linear, Tensor, Tensor]], last: bool) -> int:
-        """The second half of a backward, whose Linears were `put_off` by the first; returns as `backward`."""
-        gradients: dict[Tensor, Tensor] = {}
-        for linear, inputs, gradient in put_off:
-            gradients |= linear.parameter_gradients(inputs, gradient)
-        if self._ddp is not None and last:
+    def backward_weights(self, put_off: PutOff, average: bool) -> int:
+        gradients = gradients_of(put_off)
+        if average:
             self._expect_gradients()
             # Norms and embeddings had theirs in the first half, which DDP did not watch; a zero shows it to DDP.
             for parameter in self.module.parameters():
                 gradients.setdefault(parameter, torch.zeros_like(parameter))
         ready_ns = time.monotonic_ns()
         torch.autograd.backward(list(gradients), list(gradients.values()))
-        return ready_ns if last and self._ddp is not None else time.monotonic_ns()
+        return ready_ns if average else time.monotonic_ns()
 
     def _expect_gradients(self) -> None:
         """What DDP does at the end of a forward that is followed by its backward at once.
 
         torch's own pipeline stages call it here too (torch.distributed.pipelining.stage).
         """
-        assert self._ddp is not None
         self._ddp.reducer.prepare_for_backward([])
+
+
+def gradients_of(put_off: PutOff) -> dict[Tensor, Tensor]:
+    """The put-off gradients, by parameter."""
+    gradients: dict[Tensor, Tensor] = {}
+    for linear, inputs, gradient in put_off:
+        gradients |= linear.parameter_gradients(inputs, gradient)
+    return gradients
 
 
 def _after_this_backward(callback: Callable[[], None]) -> None:

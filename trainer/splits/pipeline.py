@@ -61,8 +61,7 @@ class PipelineRank:
             if sent_ns:
                 self._post(1)  # in the place of the one just taken
             chunk = self._chunks[action.stage]
-            if chunk.averages(action):
-                self._pacer.rest_before(action.do, start_ns)
+            self._pacer.rest(action, start_ns, work_last=chunk.averages(action))
             match action.do:
                 case Do.FORWARD:
                     self._forward(action, start_ns, content, inputs, targets)
@@ -109,11 +108,11 @@ class PipelineRank:
         What that took beyond the action itself is waiting for other copies, not work.
         """
         returned_ns = time.monotonic_ns()
-        end_ns = self._pacer.finish(action.do, start_ns, computed_ns)
+        end_ns = self._pacer.finish(action, start_ns, computed_ns)
         where = (self._step, action.micro_batch, action.stage)
         self._add((KIND_OF[action.do], start_ns, end_ns, *where, NONE, NONE, NONE, str(action), ""))
         chunk = self._chunks[action.stage]
-        if end_ns < returned_ns and chunk.averages(action):
+        if end_ns < returned_ns and chunk.replica.beside and chunk.averages(action):
             self._add((Kind.WAIT, end_ns, returned_ns, *where, NONE, NONE, NONE, "gradients", chunk.replica.axis))
             end_ns = returned_ns
         self._free_ns = end_ns

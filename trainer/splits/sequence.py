@@ -1,4 +1,5 @@
-"""Sequence (context) parallelism: every rank has its part of every sequence. Only attention looks beyond it.
+"""Sequence (context) parallelism: every rank has its part of every sequence. Only attention looks beyond it, and a
+router of experts, which counts who chose an expert earlier in the sequence.
 
 Over a ring (Liu et al., "Ring Attention", 2023) queries stay and keys and values travel: while a rank works on one
 part's, it sends them on and receives the next. No rank ever sees a whole row of scores, so each keeps a row's highest
@@ -19,6 +20,8 @@ import torch
 from torch import Tensor, nn
 
 from trainer.models.gpt import Attention, Embedding, causal_attention
+from trainer.models.mixture import Router
+from trainer.splits.all_to_all import exchange
 from trainer.splits.peers import Peers
 from trainer.splits.ring import Hop, Ring
 
@@ -40,7 +43,10 @@ class RingAttention:
         self._ring, self._places = ring, places
 
     def __call__(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        mixed = _RingAttention.apply(queries, torch.stack((keys, values)), self)
+        # Sums over all parts want more than bfloat16's 8 bits, so what travels is float32 under autocast as well.
+        dtype = torch.promote_types(queries.dtype, torch.float32)
+        with torch.autocast(queries.device.type, enabled=False):
+            mixed = _RingAttention.apply(queries.to(dtype), torch.stack((keys, values)).to(dtype), self)
         assert isinstance(mixed, Tensor)
         return mixed
 
@@ -131,34 +137,28 @@ class HeadExchange:
 
     def __call__(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         by_owner = torch.stack((queries, keys, values)).unflatten(2, (self._peers.size, -1)).movedim(2, 0)
-        whole = self._exchange(by_owner).movedim(0, 3).flatten(3, 4)  # parts of the sequence, one behind the other
+        whole = exchange(by_owner, self._peers).movedim(0, 3).flatten(3, 4)  # parts of the sequence, one behind the other
         mixed = causal_attention(*whole)
         by_part = mixed.unflatten(2, (self._peers.size, -1)).movedim(2, 0)
-        return self._exchange(by_part).movedim(0, 1).flatten(1, 2)
-
-    def _exchange(self, parts: Tensor) -> Tensor:
-        exchanged = _Exchange.apply(parts, self._peers)
-        assert isinstance(exchanged, Tensor)
-        return exchanged
+        return exchange(by_part, self._peers).movedim(0, 1).flatten(1, 2)
 
 
-class _Exchange(torch.autograd.Function):
-    """An all-to-all undoes itself, so gradients go back by another."""
+class WholeSequence:
+    """From this rank's choices of experts (samples, tokens, experts) to those of all tokens, in their order."""
 
-    @staticmethod
-    def forward(ctx: Any, parts: Tensor, peers: Peers) -> Tensor:
-        ctx.peers = peers
-        return peers.all_to_all(parts)
+    def __init__(self, peers: Peers, places: list[Tensor]):
+        self._peers, self._in_order = peers, torch.cat(places).argsort()
 
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        return ctx.peers.all_to_all(gradients[0]), None
+    def __call__(self, chosen: Tensor) -> Tensor:
+        return self._peers.all_gather(chosen.byte(), 1)[:, self._in_order].bool()
 
 
-def split_sequence(module: nn.Module, mine: Tensor, attention: RingAttention | HeadExchange) -> None:
-    """Let a GPT's stage work on the tokens at the places `mine`, and attend to the others by `attention`."""
+def split_sequence(module: nn.Module, mine: Tensor, attention: RingAttention | HeadExchange, whole: WholeSequence) -> None:
+    """Let a GPT's stage work on the tokens at the places `mine`, and look at the others by `attention` and `whole` alone."""
     for part in module.modules():
         if isinstance(part, Embedding):
             part.places = mine.to(part.position.weight.device)
+        elif isinstance(part, Router):
+            part.places, part.whole = mine.to(part.scores.weight.device), whole
         elif isinstance(part, Attention):
             part.attend = attention

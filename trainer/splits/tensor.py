@@ -19,7 +19,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn import functional
 
-from trainer.models.gpt import Attention, Block, Embedding, Head
+from trainer.models.gpt import Attention, Embedding, FeedForward, Head
 from trainer.models.linear import Linear
 from trainer.splits.peers import Peers
 
@@ -93,7 +93,7 @@ def _apply(function: type[torch.autograd.Function], *given: Any) -> Tensor:
 
 
 class ColumnLinear(Linear):
-    """This rank's output features of `whole`, a Linear. It may make several lists of features (queries,
+    """This rank's output features of `whole`, a Linear or several side by side. It may make several lists of features (queries,
     keys, values) one behind the other: each of its `blocks` is cut, so that a rank gets whole heads."""
 
     CUT = ("weight", "bias")
@@ -102,15 +102,16 @@ class ColumnLinear(Linear):
         nn.Module.__init__(self)  # not Linear's own, which would draw random values
         self.in_features, self.out_features = whole.in_features, whole.out_features // region.peers.size
         self.region = region
-        self.weight = _mine(whole.weight, 0, region.peers, blocks)
-        self.bias = _mine(whole.bias, 0, region.peers, blocks)
+        self.weight = _mine(whole.weight, -2, region.peers, blocks)
+        self.bias = _mine(whole.bias, -1, region.peers, blocks)
 
     def forward(self, inputs: Tensor) -> Tensor:
         return self.product(self.region.enter(inputs), self.bias)
 
 
 class RowLinear(Linear):
-    """This rank's input features of `whole`, a Linear. Every rank has the bias and adds it once, to the sum."""
+    """This rank's input features of `whole`, a Linear or several side by side. Every rank has the bias and adds it once,
+    to the sum."""
 
     CUT = ("weight",)
 
@@ -118,7 +119,7 @@ class RowLinear(Linear):
         nn.Module.__init__(self)
         self.in_features, self.out_features = whole.in_features // region.peers.size, whole.out_features
         self.region = region
-        self.weight = _mine(whole.weight, 1, region.peers)
+        self.weight = _mine(whole.weight, -1, region.peers)
         self.bias = whole.bias
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -184,6 +185,7 @@ def _in_part(numbers: Tensor, size: int, peers: Peers) -> tuple[Tensor, Tensor]:
 
 def _mine(whole: Tensor, axis: int, peers: Peers, blocks: int = 1) -> nn.Parameter:
     """This rank's part of a parameter, cut along `axis`, in each of `blocks` equal stretches of it."""
+    axis %= whole.dim()
     by_block = whole.detach().unflatten(axis, (blocks, -1))
     part = by_block.chunk(peers.size, axis + 1)[peers.place]
     return nn.Parameter(part.flatten(axis, axis + 1).clone())
@@ -191,22 +193,18 @@ def _mine(whole: Tensor, axis: int, peers: Peers, blocks: int = 1) -> nn.Paramet
 
 def split_tensors(module: nn.Sequential, region: Region) -> None:
     """Replace what is cut in a GPT's stage by this rank's parts, taken from the values that are there."""
-    for part in module:
+    for part in module.modules():
         if isinstance(part, Embedding):
             part.byte = VocabularyEmbedding(part.byte, region)
             if region.sequence_parallel:
                 places = torch.arange(part.position.num_embeddings, device=part.position.weight.device)[part.places]
                 part.places = places.chunk(region.peers.size)[region.peers.place]
-        elif isinstance(part, Block):
-            _split_attention(part.attention, region)
+        elif isinstance(part, Attention):
+            part.projections, part.join = ColumnLinear(part.projections, region, blocks=3), RowLinear(part.join, region)
+        elif isinstance(part, FeedForward):  # a block's, or all experts that this rank has in a layer
             part.widen, part.narrow = ColumnLinear(part.widen, region), RowLinear(part.narrow, region)
         elif isinstance(part, Head):
             part.scores = ColumnLinear(part.scores, region)
-
-
-def _split_attention(attention: Attention, region: Region) -> None:
-    attention.projections = ColumnLinear(attention.projections, region, blocks=3)
-    attention.join = RowLinear(attention.join, region)
 
 
 def uncut(module: nn.Module) -> dict[str, nn.Parameter]:
@@ -221,6 +219,8 @@ def uncut(module: nn.Module) -> dict[str, nn.Parameter]:
 def sum_gradients(parameters: list[nn.Parameter], peers: Peers) -> None:
     """Add up what each rank found from its stretch of the sequence, by one AllReduce for all `parameters`."""
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    if not gradients:
+        return
     total = peers.all_reduce(torch.cat([gradient.flatten() for gradient in gradients]))
     for gradient, summed in zip(gradients, total.split([gradient.numel() for gradient in gradients]), strict=True):
         gradient.copy_(summed.view_as(gradient))

@@ -15,9 +15,9 @@ Row = tuple[int, int, int, int, int, int, int, int, int, str, str]
 CounterRow = tuple[str, float, int, int]  # name, value, step, at_ns
 MarkRow = tuple[str, str, int, int]  # kind, text, step, at_ns
 
-_LANE = np.full(256, 255, np.uint8)
+LANES = np.full(256, 255, np.uint8)  # of each kind; 255 where there is no such kind
 for _kind, _lane in LANE_OF.items():
-    _LANE[_kind] = _lane
+    LANES[_kind] = _lane
 
 
 class Strings:
@@ -48,7 +48,7 @@ def spans(rows: Sequence[Row], strings: Strings, shift_ns: int) -> Columns:
         return empty(SPAN_COLUMNS)
     kind, start, end, step, micro_batch, stage, peer, size, sequence, name, group = zip(*rows, strict=True)
     kinds = np.frombuffer(bytes(kind), np.uint8)
-    lanes = _LANE[kinds]
+    lanes = LANES[kinds]
     if (lanes == 255).any():
         raise ValueError("a span's kind is not one of trainer.trace.kinds")
     start_ns, end_ns = _whole(start, np.int64), _whole(end, np.int64)

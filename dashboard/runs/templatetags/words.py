@@ -6,9 +6,13 @@ from dashboard.runs import words
 
 register = template.Library()
 register.filter(words.ago)
+register.filter(words.copies_words)
 register.filter(words.duration)
 register.filter(words.figure)
 register.filter(words.grid_words)
+register.filter(words.model_words)
+register.filter(words.recipe_words)
 register.filter(words.splits_words)
+register.filter(words.collectives_words)
 register.filter(words.percent)
 register.filter(words.size)

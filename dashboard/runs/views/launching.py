@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.runs import forms, services
 from dashboard.runs.access import access
-from dashboard.runs.intake import checked, same_preset
+from dashboard.runs.intake import as_value, checked, same_preset, with_changes
 from dashboard.runs.plan import plan
 from dashboard.runs.sketch import sketch
 from trainer.complaints import FieldError, SpecError
@@ -28,7 +28,23 @@ def launch(request: HttpRequest) -> HttpResponse:
         spec, source = _starting_point(request)
     except SpecError as error:
         return _page(request, forms.values_of(JobSpec()), error.errors, status=404)
-    return _page(request, forms.values_of(spec), [], spec=spec, source=source)
+    changes = _changes(request.GET)
+    try:
+        changed = checked(with_changes(spec.model_dump(), changes)) if changes else spec
+    except SpecError as error:
+        return _page(request, _overlaid(spec, changes), error.errors, status=422, source=source)
+    return _page(request, forms.values_of(changed), [], spec=changed, source=source)
+
+
+def _changes(asked: QueryDict) -> dict[str, Any]:
+    """What the address sets on top of the starting point: `?from=…&schedule.name=gpipe`."""
+    fields = {path.split(".")[0] for path in JobSpec.model_fields}
+    return {path: as_value(str(text)) for path, text in asked.items() if path.split(".")[0] in fields}
+
+
+def _overlaid(spec: JobSpec, changes: dict[str, Any]) -> dict[str, str]:
+    named = {forms.field_name(path, spec.model.name): str(value) for path, value in changes.items()}
+    return forms.values_of(spec) | {name: value for name, value in named.items() if name}
 
 
 def _starting_point(request: HttpRequest) -> tuple[JobSpec, str]:

@@ -20,17 +20,17 @@ TAIL_BYTES = 65_536
 @never_cache
 @require_safe
 def log(request: HttpRequest, run_id: str, rank: int) -> HttpResponse:
-    return _log(access(request.user, run_id), rank)
+    return log_of(access(request.user, run_id), rank)
 
 
 @login_not_required
 @never_cache
 @require_safe
 def shared_log(request: HttpRequest, token: str, rank: int) -> HttpResponse:
-    return _log(access(request.user, token=token), rank)
+    return log_of(access(request.user, token=token), rank)
 
 
-def _log(seen: Access, rank: int) -> HttpResponse:
+def log_of(seen: Access, rank: int) -> HttpResponse:
     if rank >= seen.run.spec.ranks:
         raise Http404("There is no such rank.")
     text = tail(log_file(run_folder(settings.CONF.home, seen.run.pk), rank))

@@ -12,9 +12,9 @@ import { chart } from "../views/chart.js";
 import { Details } from "../views/details.js";
 import { bindDialogs } from "../views/dialogs.js";
 import { bindTimelineKeys } from "../views/keys.js";
-import { Logs } from "../views/logs.js";
-import { memoryChart } from "../views/memory.js";
+import { bindMenus } from "../views/menus.js";
 import { Now, median, stepNs } from "../views/now.js";
+import { Panels } from "../views/panels.js";
 import { StateView, emptyWords } from "../views/state.js";
 import { Surface } from "../views/surface.js";
 import { Totals } from "../views/totals.js";
@@ -34,12 +34,13 @@ const timeline = new Timeline(parts, { ranks, grid, gridSizes: spec.grid, stages
 const interaction = new Interaction(timeline, part("announcer"));
 const stateView = new StateView(root, part);
 const now = new Now(root);
-const logs = new Logs({ text: part("log"), rank: part("log-rank"), again: part("log-again") }, root.dataset.readBase);
+const { readBase, launchForm, plotly } = root.dataset;
+const panels = new Panels(part("panels"), { run: () => run, timeline, readBase, launchForm, plotly });
 const charts = [...root.querySelectorAll("[data-chart]")].map(chart);
-charts.push(memoryChart(part("memory"), part("memory-rank")));
 new Details({ details: part("details"), why: part("why"), hint: part("hint") }, timeline);
 new Totals({ totals: part("totals"), title: part("totals-title") }, timeline);
 bindDialogs();
+bindMenus();
 bindTimelineKeys(timeline, interaction, document.getElementById("keys-dialog"));
 
 let link = null;
@@ -118,8 +119,8 @@ function onState(state) {
   const wasEnded = run.has_ended;
   run = state;
   if (run.has_ended && !wasEnded) {
-    logs.read();
-    if (Number.isInteger(run.failure?.rank)) logs.showRank(run.failure.rank);
+    const { rank } = run.failure ?? {};
+    if (Number.isInteger(rank)) panels.open("log").then((log) => log.showRank(rank));
   }
   showFigures();
 }
@@ -138,6 +139,7 @@ function addRows(rows) {
   now.addRows(rows);
   for (const row of rows) timeline.trace.steps.addFigures(row);
   refreshCharts();
+  panels.changed();
   timeline.draw();
 }
 
@@ -147,6 +149,7 @@ function end() {
   timeline.end();
   showFollowing();
   refreshCharts();
+  panels.changed();
 }
 
 showFigures();

@@ -1,7 +1,11 @@
 // Keeps the list of runs up to date while something in it moves. What did not change is left alone,
 // so that neither focus nor a selection is lost.
 
+import { bindMenus } from "../views/menus.js";
+
 const EVERY_MS = 2000;
+const CALM_MS = 10_000; // nothing moves, but somebody may launch a run
+const COMPARED = { least: 2, most: 4 };
 const live = document.getElementById("live");
 const rowsUrl = live.dataset.rowsUrl + location.search;
 let timer = 0;
@@ -12,7 +16,7 @@ function moves() {
 
 function plan() {
   clearTimeout(timer);
-  if (moves() && !document.hidden) timer = setTimeout(refresh, EVERY_MS);
+  if (!document.hidden) timer = setTimeout(refresh, moves() ? EVERY_MS : CALM_MS);
 }
 
 async function refresh() {
@@ -53,6 +57,7 @@ function mergeRows(body, fresh) {
     if (body.rows[at] !== row) body.insertBefore(row, body.rows[at] ?? null);
   });
   for (const row of rows.values()) row.remove();
+  showTicked();
 }
 
 function mergeCells(before, after) {
@@ -60,6 +65,19 @@ function mergeCells(before, after) {
     if (before.cells[at].innerHTML !== cell.innerHTML) before.cells[at].replaceChildren(...cell.childNodes);
   });
 }
+
+const bar = document.getElementById("bulk");
+
+function showTicked() {
+  const ticked = live.querySelectorAll("[name=run]:checked").length;
+  bar.querySelector('[data-part="ticked"]').textContent = `${ticked} ticked`;
+  const compare = bar.querySelector('[data-part="compare"]');
+  if (compare) compare.disabled = ticked < COMPARED.least || ticked > COMPARED.most;
+}
+
+live.addEventListener("change", showTicked);
+showTicked();
+bindMenus();
 
 document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : refresh()));
 addEventListener("pageshow", (event) => {

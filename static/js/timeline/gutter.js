@@ -6,7 +6,7 @@ import { RULER_PX } from "./layout.js";
 export const WIDE_GUTTER_PX = 122;
 export const NARROW_GUTTER_PX = 64;
 
-const AXIS_WORD = { dp: "copy", pp: "stage", cp: "part", tp: "slice", ep: "expert" };
+const AXIS_WORD = { dp: "copy", pp: "stage", cp: "part", tp: "slice", ep: "experts" };
 
 /**
  * "stages 0, 7 · copy 1": the axes of the grid that have more than one rank, and "pp0 dp1 tp1" where words for all have
@@ -14,7 +14,8 @@ const AXIS_WORD = { dp: "copy", pp: "stage", cp: "part", tp: "slice", ep: "exper
  */
 export function addressWords(address, sizes, stages = []) {
   const axes = ["pp", "dp", "cp", "tp", "ep"].filter((axis) => (sizes[axis] ?? 1) > 1);
-  if (axes.length > 2) return axes.map((axis) => `${axis}${address[axis]}`).join(" ");
+  const most = axes.includes("ep") ? 1 : 2; // its word is the longest
+  if (axes.length > most) return axes.map((axis) => `${axis}${address[axis]}`).join(" ");
   const words = { ...address, pp: stages[address.pp]?.join(", ") ?? address.pp };
   return axes.map((axis) => `${AXIS_WORD[axis]}${String(words[axis]).includes(",") ? "s" : ""} ${words[axis]}`).join(" · ");
 }
