@@ -225,6 +225,20 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
+# Of a step, worked out by a run's page from the spans that it holds (static/js/timeline/exposed.js, static/js/views/now.js).
+PAGE_DEFINITIONS = {
+    "exposed_share": Definition(
+        "Communication not hidden", "share",
+        "The part of a step in which a rank sends, receives or takes part in a collective while it computes nothing; "
+        "the mean over ranks.",
+        "mean over ranks of (time in communication and not in compute) / (end − start)",
+    ),
+    "slowest_rank": Definition(
+        "Slowest rank", "rank", "The rank that spent the most time of a step in forwards and backwards: the others wait for it.",
+        "the rank of max busy; beside it max busy / median busy",
+    ),
+}
+
 # Of a rank's memory: the counters memory/…, and what stands beside them.
 MEMORY_DEFINITIONS = {
     "memory_weights": Definition(
