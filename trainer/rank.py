@@ -63,12 +63,10 @@ def _run(job: RankJob, spec: JobSpec, control: Control, training: Training, writ
     if spec.collectives.own:
         writer.add = InOrder(writer.add, Lane.POINT_TO_POINT)  # its threads send while the training thread does
         own = OwnCollectives(spec.collectives.model_dump(), writer.add, lambda text: writer.mark("algorithm", text), links)
-    probes = (
-        CollectiveProbe(writer.add, _names(groups), current.get, own),
-        OptimizerProbe(writer.add, current.get),
-    )
-    for probe in probes:
-        probe.install()
+    collectives = CollectiveProbe(writer.add, _names(groups), current.get, own)
+    collectives.install("CUDA" if spec.device == "cuda" else "CPU")
+    optimizers = OptimizerProbe(writer.add, current.get)
+    optimizers.install()
     training.connect(groups, letters, clock.run_clock, writer, links)
     gc.freeze()  # what is here now stays; the collector need not look at it in every step
     dist.barrier()  # all begin the first step together, or it would show who came late
@@ -76,8 +74,8 @@ def _run(job: RankJob, spec: JobSpec, control: Control, training: Training, writ
     dist.barrier()
     if training.prove_equal():
         writer.mark("parameters", "equal")
-    for probe in probes:
-        probe.remove()
+    collectives.remove()
+    optimizers.remove()
     training.memory.remove()
     clock.close()
     dist.destroy_process_group()

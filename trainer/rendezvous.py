@@ -29,10 +29,14 @@ def join(job: RankJob, spec: JobSpec) -> dist.Store:
                           wait_for_workers=False, master_listen_fd=listener)
     # Else gloo binds to what the machine's own name resolves to, which may be nothing or another machine.
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    backend = "nccl" if spec.device == "cuda" else "gloo"
-    dist.init_process_group(backend, store=dist.PrefixStore("torch", store), rank=job.rank,
+    dist.init_process_group(backend_of(spec), store=dist.PrefixStore("torch", store), rank=job.rank,
                             world_size=spec.ranks, timeout=timeout)
     return dist.PrefixStore("lockstep", store)
+
+
+def backend_of(spec: JobSpec) -> str:
+    """NCCL where every rank has a card of its own; it refuses two on one, which gloo takes."""
+    return "nccl" if spec.device == "cuda" and spec.ranks <= torch.cuda.device_count() else "gloo"
 
 
 def axis_group(grid: Grid, axes: str, rank: int, timeout_seconds: float) -> dist.ProcessGroup:
@@ -64,7 +68,7 @@ def message_groups(
     """
     if "pp" not in axes:
         return {}
-    if spec.device == "cpu":
+    if backend_of(spec) == "gloo":
         return {"F": axes["pp"], "B": axes["pp"]}
     return {content: axis_group(grid, "pp", rank, spec.timeout_seconds) for content in ("F", "B")}
 

@@ -17,6 +17,7 @@ from trainer.emulate.pace import Pacer
 from trainer.grid import Grid, averaging_axes
 from trainer.models import DTYPES, model_of
 from trainer.models.checkpointed import Checkpointed
+from trainer.probes.stopwatch import Stopwatch
 from trainer.recipe import Recipe, optimizer_of
 from trainer.schedules import schedule_of
 from trainer.schedules.actions import Do, homes
@@ -69,7 +70,7 @@ class Training:
         messages = self._messages(letters, clock, writer.add, links)
         self.memory = StageMemory(self.modules, chunks, messages, writer.counter, self._device)
         self._rank = PipelineRank(self._actions, chunks, self._homes, self._address.pp, messages, Pacer(self.spec),
-                                  self.memory, writer.add)
+                                  Stopwatch(self._device), self.memory, writer.add)
         self._recipe = Recipe(self.spec, list(self.copies.owned.values()), self._gradient_norm())
 
     def step(self, step: int) -> None:

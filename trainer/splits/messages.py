@@ -64,6 +64,7 @@ class Messages:
         links: Links | None = None,
     ):
         self._shape, self._dtype, self._device = shape, dtype, device
+        self._road = road_of(groups, device)
         self._content_bytes = math.prod(shape) * dtype.itemsize
         self._clock, self._add, self._groups, self._ranks, self._axis = clock, add, groups, ranks, axis
         self._links = links
@@ -73,7 +74,7 @@ class Messages:
 
     def post(self, letter: Letter, source: int) -> None:
         """Make room for a letter ahead of its arrival, so that its sender need not wait for us."""
-        envelope = Envelope(self._shape, self._dtype, self._device)  # a new one: its content stays until the backward
+        envelope = Envelope(self._shape, self._dtype, self._road)  # a new one: its content stays until the backward
         work = self._groups[letter.content].recv([envelope.whole], source, letter.tag)
         self._incoming[letter] = source, envelope, work
 
@@ -94,7 +95,7 @@ class Messages:
         if began_ns > asked_ns:
             self._add((Kind.WAIT, asked_ns, began_ns, *where))
         self._add((Kind.RECEIVE, began_ns, arrived_ns, *where))
-        return envelope.content, sent_ns if self._links is None else self._clock.to_local(int(arrives))
+        return envelope.content.to(self._device), sent_ns if self._links is None else self._clock.to_local(int(arrives))
 
     def send(self, letter: Letter, peer: int, content: Tensor, step: int) -> None:
         """Send without blocking.
@@ -103,7 +104,7 @@ class Messages:
         only to those who block for it. The transfer itself is the peer's RECEIVE.
         """
         start_ns = time.monotonic_ns()
-        envelope = self._spare.pop() if self._spare else Envelope(self._shape, self._dtype, self._device)
+        envelope = self._spare.pop() if self._spare else Envelope(self._shape, self._dtype, self._road)
         envelope.stamp[0] = self._clock.to_run(start_ns)
         if self._links is not None:
             envelope.stamp[1] = self._clock.to_run(self._links.arrival_ns(self._ranks[peer], self._content_bytes, start_ns))
@@ -127,3 +128,9 @@ class Messages:
             work.wait()
             self._spare.append(envelope)
         self._outgoing.clear()
+
+
+def road_of(groups: dict[str, dist.ProcessGroup], device: torch.device) -> torch.device:
+    """Where messages lie on their way: gloo carries what is in the host's memory, whatever device stages compute on."""
+    over_gloo = any(dist.get_backend(group) == dist.Backend.GLOO for group in groups.values())
+    return torch.device("cpu") if over_gloo else device

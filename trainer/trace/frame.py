@@ -84,8 +84,8 @@ def encode(frame: Frame) -> bytes:
     strings = json.dumps(frame.strings, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
     parts = [b""]
     for columns, layout in ((frame.spans, SPAN_COLUMNS), (frame.counters, COUNTER_COLUMNS), (frame.marks, MARK_COLUMNS)):
-        for name, dtype in layout:
-            parts.append(_padded(np.ascontiguousarray(columns[name], dtype).tobytes()))
+        if len(columns[layout[0][0]]):
+            parts += [_padded(np.ascontiguousarray(columns[name], dtype).tobytes()) for name, dtype in layout]
     parts.append(_padded(strings, b" "))
     header = np.zeros((), HEADER)
     header["magic"] = MAGIC
