@@ -4,12 +4,14 @@ import itertools
 import json
 import signal
 import time
+from collections import Counter
 
 import pytest
 
 from dashboard.runs import pictures
 from tests.stack.recorder_stack import RecorderStack, until
 from tests.unit.frames import gpipe_rows, spans_of
+from trainer.trace import checksum, segments
 from trainer.trace.frame import decode
 from trainer.trace.stream import EVENT, FRAME, LIVE_RUNS, RECORDERS, frames_key
 
@@ -61,6 +63,12 @@ def assert_whole(stack, run_id, ranks):
     assert len(spans) == ranks.spans == reader.manifest.spans == row["figures"]["spans"]
     assert len(set(spans)) == len(spans)
     assert row["figures"]["dropped_spans"] == 0
+    assert row["figures"]["checked_ranks"] == RANKS
+    found = Counter()
+    for segment in reader.segments:
+        found.update(checksum.by_rank(segments.numbers(segments.read(reader.folder, segment))))
+    recorded = {rank: totals.recorded_checksum for rank, totals in reader.manifest.ranks.items()}
+    assert {rank: total % 2**64 for rank, total in found.items()} == recorded
     steps = reader.steps()
     assert [step["step"] for step in steps] == list(range(ranks.steps))
     assert all(step["complete"] for step in steps)
