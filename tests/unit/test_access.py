@@ -26,9 +26,11 @@ GET = {
     "run-take-back": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
     "run-log": (OK, OK, UNKNOWN, LOGIN, LOGIN),
     "run-chart": (OK, OK, UNKNOWN, LOGIN, LOGIN),
+    "run-window": (OK, OK, UNKNOWN, LOGIN, LOGIN),
     "shared-run": (OK,) * 5,
     "shared-run-log": (OK,) * 5,
     "shared-chart": (OK,) * 5,
+    "shared-window": (OK,) * 5,
     "healthz": (503,) * 5,  # there is no Redis in unit tests
     "openapi-json": (OK, OK, OK, LOGIN, LOGIN),
     "openapi-view": (OK, OK, OK, LOGIN, LOGIN),
