@@ -49,6 +49,8 @@ GET = {
     "shared-panel": (OK,) * 5,
     "client": (OK,) * 5,
     "shared-run-ideal": (OK,) * 5,
+    "run-window": (OK, OK, UNKNOWN, LOGIN, LOGIN),
+    "shared-window": (OK,) * 5,
     "healthz": (503,) * 5,  # there is no Redis in unit tests
     "openapi-json": (OK, OK, OK, LOGIN, LOGIN),
     "openapi-view": (OK, OK, OK, LOGIN, LOGIN),
