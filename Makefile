@@ -4,7 +4,7 @@ PYTHON ?= python3.11
 PORT ?= 8000
 BIN := .venv/bin
 INSTALLED := .venv/installed
-BENCHES ?= start live
+BENCHES ?= start live list
 
 .PHONY: help setup run test lint bench pictures browser lock clean
 
