@@ -94,7 +94,8 @@ def log(request: HttpRequest, run_id: str, rank: int) -> HttpResponse:
     return log_of(access(request.user, run_id), rank)
 
 
-@router.get("/runs/{run_id}/picture", response={200: str, **UNREAD}, auth=READ, summary="Its small picture, as SVG", tags=["runs"])
+@router.get("/runs/{run_id}/picture", response={200: str, **UNREAD}, auth=READ, tags=["runs"],
+            summary="Its small picture, as SVG")
 def picture(request: HttpRequest, run_id: str) -> HttpResponse:
     run = access(request.user, run_id).run
     return HttpResponse(drawing(bytes(run.picture or b"")), content_type="image/svg+xml")
