@@ -62,6 +62,7 @@ GET = {
     "show": (OK, OK, UNKNOWN, REFUSED, REFUSED),
     "steps": (OK, OK, UNKNOWN, REFUSED, REFUSED),
     "log": (OK, OK, UNKNOWN, REFUSED, REFUSED),
+    "picture": (OK, OK, UNKNOWN, REFUSED, REFUSED),
     "links": (OK, OK, UNKNOWN, REFUSED, REFUSED),
     "compare": (OK, OK, UNKNOWN, REFUSED, REFUSED),
     "exports": (OK, OK, UNKNOWN, REFUSED, REFUSED),
@@ -100,7 +101,8 @@ POST = {
     "shared-run-log": (FORBIDDEN_METHOD,) * 5,
 }
 API = ("openapi-json", "openapi-view", "api-root", "presets", "list_runs", "show", "stop", "me", "workers", "steps", "log",
-       "links", "compare", "again", "restore", "take_back", "change", "delete", "share", "exports", "make", "export_file")
+       "links", "compare", "again", "restore", "take_back", "change", "delete", "share", "exports", "make", "export_file",
+       "picture")
 NAMESPACES = dict.fromkeys(API, "api:")
 BODIES = {"runs-bulk": {"do": "archive"}, "again": {"schedule": "gpipe"}}
 
