@@ -150,6 +150,7 @@ class RunRecorder:
         return {
             "spans": self._store.spans,
             "dropped_spans": self._store.dropped_spans,
+            "checked_ranks": sum(totals.is_checked for totals in self._store.manifest.ranks.values()),
             **self._figures.as_dict(),
             "bubble_share_theory": bubble_share(self._spec),
             "clock_uncertainty_ns": max((rank.clock_uncertainty_ns for rank in self._store.ranks.values()), default=None),

@@ -26,6 +26,12 @@ RUN_DEFINITIONS = {
     "dropped_spans": Definition(
         "Lost spans", "count", "Spans that a rank recorded but that found no way to the store.", "recorded by all ranks − stored"
     ),
+    "checked_ranks": Definition(
+        "Checked ranks", "count",
+        "Ranks of which the store holds exactly the spans that they recorded: the sum over what is sealed is the one that the "
+        "rank sent along.",
+        "a 64-bit sum over all numbers of all spans, by the rank = by the store",
+    ),
     "bubble_share": Definition(
         "Bubble", "share",
         "The part of a step's work time in which ranks do not compute the model, as a share of the whole; the median over steps.",

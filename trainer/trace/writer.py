@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from trainer.trace import columns
+from trainer.trace import checksum, columns
 from trainer.trace.columns import CounterRow, MarkRow, Row, Strings
 from trainer.trace.frame import NONE, Columns, Frame, encode
 from trainer.trace.outbox import Outbox
@@ -50,6 +50,7 @@ class Writer:
         self._sequence = 0
         self._spans_recorded = 0
         self._spans_unfit = 0
+        self._checksum = 0
         self._flush_seconds = flush_ms / 1000
         self._closing = threading.Event()
         self._close_by = 0.0
@@ -121,6 +122,7 @@ class Writer:
         rows = _take(self._rows)
         self._spans_recorded += len(rows)
         spans, self._spans_unfit = self._convert(rows, columns.spans, strings, shift_ns)
+        self._checksum = checksum.added(self._checksum, checksum.total(spans))
         frame = Frame(
             rank=self.rank,
             sequence=self._sequence + 1,
@@ -134,6 +136,7 @@ class Writer:
             clock_uncertainty_ns=uncertainty_ns,
             written_ns=time.monotonic_ns() + shift_ns,
             final=final,
+            checksum=self._checksum,
         )
         data = encode(frame)
         self._sequence += 1
