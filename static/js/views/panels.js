@@ -9,6 +9,7 @@ const UPDATE_MS = 2000;
 
 const MODULES = {
   pipeline: () => import("./panels/pipeline.js"),
+  explain: () => import("./panels/explain.js"),
   log: () => import("./panels/log.js"),
 };
 
