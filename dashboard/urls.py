@@ -6,5 +6,6 @@ urlpatterns = [
     path("", include("dashboard.accounts.urls")),
     path("", include("dashboard.runs.urls")),
     path("", include("dashboard.charts.urls")),
+    path("", include("dashboard.live.urls")),
     path("", include("dashboard.api.urls")),
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.complaints import FieldError, choices
+from trainer.network_misfits import network_misfits
 from trainer.schedules import fits, puts_off_weights
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def complaints(spec: JobSpec) -> list[FieldError]:
                   for axis in ("cp", "tp") if getattr(grid, axis) != 1]
     else:
         found += _head_misfits(spec.model) + _tensor_misfits(spec, spec.model) + _context_misfits(spec, spec.model)
-    return found
+    return found + network_misfits(spec)
 
 
 def _data_misfits(spec: JobSpec) -> list[FieldError]:

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from trainer.collectives.own import OwnCollectives
+from trainer.emulate.links import links_of
 from trainer.folder import spill_file
 from trainer.grid import Grid
 from trainer.job import Control, RankJob
@@ -20,6 +22,8 @@ from trainer.realtime import ask_for_realtime
 from trainer.rendezvous import SharedClock, axis_groups, device_of, join, message_groups
 from trainer.spec import JobSpec, parse
 from trainer.trace.frame import NONE
+from trainer.trace.in_order import InOrder
+from trainer.trace.kinds import Lane
 from trainer.trace.sinks import FileSink, RedisSink, Sink
 from trainer.trace.writer import Writer
 from trainer.training import Training
@@ -52,13 +56,20 @@ def _run(job: RankJob, spec: JobSpec, control: Control, training: Training, writ
     groups = axis_groups(grid, job.rank, spec)
     letters = message_groups(grid, job.rank, groups, spec)
     current = _Step()
+    links = links_of(spec, job.rank, job.folder)
+    if links is not None:
+        writer.mark("links", links.words)
+    own = None
+    if spec.collectives.own:
+        writer.add = InOrder(writer.add, Lane.POINT_TO_POINT)  # its threads send while the training thread does
+        own = OwnCollectives(spec.collectives.model_dump(), writer.add, lambda text: writer.mark("algorithm", text), links)
     probes = (
-        CollectiveProbe(writer.add, _names(groups), current.get),
+        CollectiveProbe(writer.add, _names(groups), current.get, own),
         OptimizerProbe(writer.add, current.get),
     )
     for probe in probes:
         probe.install()
-    training.connect(groups, letters, clock.run_clock, writer)
+    training.connect(groups, letters, clock.run_clock, writer, links)
     gc.freeze()  # what is here now stays; the collector need not look at it in every step
     dist.barrier()  # all begin the first step together, or it would show who came late
     done = _loop(job.rank, spec.steps, control, training, current)
@@ -67,6 +78,7 @@ def _run(job: RankJob, spec: JobSpec, control: Control, training: Training, writ
         writer.mark("parameters", "equal")
     for probe in probes:
         probe.remove()
+    training.memory.remove()
     clock.close()
     dist.destroy_process_group()
     return FINISHED if done == spec.steps else STOPPED

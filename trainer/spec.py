@@ -164,6 +164,56 @@ class Pace(Part):
     backward_ms: Annotated[float, Field(gt=0, le=60_000)] = 40.0
 
 
+class CollectivesSpec(Part):
+    """By which algorithm each collective goes (trainer.collectives.plans): the backend's own, ours by name, or of ours
+    the one that α and β make the quickest."""
+
+    all_reduce: Literal["backend", "auto", "ring", "tree", "recursive-doubling", "halving-doubling"] = "backend"
+    all_gather: Literal["backend", "auto", "ring", "tree", "recursive-doubling", "bruck", "pat"] = "backend"
+    reduce_scatter: Literal["backend", "auto", "ring", "tree", "recursive-halving", "pat"] = "backend"
+    all_to_all: Literal["backend", "auto", "ring", "bruck"] = "backend"
+    broadcast: Literal["backend", "auto", "ring", "tree"] = "backend"
+    reduce: Literal["backend", "auto", "ring", "tree"] = "backend"
+    barrier: Literal["backend", "auto", "ring", "tree", "recursive-doubling"] = "backend"
+
+    @property
+    def own(self) -> bool:
+        """Whether any of them is ours."""
+        return any(name != "backend" for name in self.model_dump().values())
+
+
+InServer = Literal["nvlink-4", "nvlink-5", "pcie-5", "pcie-6"]
+BetweenServers = Literal["infiniband-ndr", "infiniband-xdr", "roce-v2"]
+
+
+class LinksSpec(Part):
+    """`real`, or modelled by classes of links (trainer.emulate.link_classes).
+
+    What a message takes is multiplied by `slow_down`, and it counts as `size_factor` times as long as it is.
+    """
+
+    kind: Literal["real", "modelled"] = "real"
+    in_server: InServer = "nvlink-4"
+    in_rack: BetweenServers = "infiniband-ndr"
+    between_racks: BetweenServers = "infiniband-ndr"
+    ports_per_server: Annotated[int, Field(ge=1, le=64)] = 1
+    slow_down: Annotated[float, Field(ge=1, le=1e6)] = 1000.0
+    size_factor: Annotated[float, Field(ge=1, le=1e9)] = 1.0
+
+
+class PlacementSpec(Part):
+    """Where modelled links find the ranks: by rule, or by a list of each rank's server, as text: "0, 0, 1, 1"."""
+
+    gpus_per_server: Annotated[int, Field(ge=1, le=1024)] = 8
+    servers_per_rack: Annotated[int, Field(ge=1, le=1024)] = 4
+    servers: Annotated[str, Field(max_length=8192)] = ""
+
+    @property
+    def server_of_rank(self) -> list[int]:
+        """Empty for the rule; ValueError where `servers` is no list of whole numbers."""
+        return [int(number) for number in self.servers.split(",")] if self.servers.strip() else []
+
+
 class JobSpec(Part):
     """A whole job. `batch` counts samples a step over all copies of the model.
 
@@ -178,6 +228,9 @@ class JobSpec(Part):
     schedule: ScheduleSpec = Field(default_factory=ScheduleSpec)
     optimizer: OptimizerSpec = Field(default_factory=OptimizerSpec)
     pace: Pace = Field(default_factory=Pace)
+    collectives: CollectivesSpec = Field(default_factory=CollectivesSpec)
+    links: LinksSpec = Field(default_factory=LinksSpec)
+    placement: PlacementSpec = Field(default_factory=PlacementSpec)
     batch: Annotated[int, Field(ge=1, le=1_048_576)] = 32
     steps: Annotated[int, Field(ge=1, le=1_000_000)] = 30
     precision: Literal["float32", "float64", "bf16"] = "float32"

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from trainer.data import data_of
 from trainer.data.order import share
+from trainer.emulate.links import Links
 from trainer.emulate.pace import Pacer
 from trainer.grid import Grid, averaging_axes
 from trainer.models import DTYPES, model_of
@@ -24,6 +25,7 @@ from trainer.spec import JobSpec
 from trainer.splits.chunk import Chunk
 from trainer.splits.data import Alone, Replica, prove_equal
 from trainer.splits.data_split import copies_of
+from trainer.splits.footprint import StageMemory
 from trainer.splits.messages import Messages
 from trainer.splits.norm import GradientNorm
 from trainer.splits.pipeline import PipelineRank
@@ -56,17 +58,18 @@ class Training:
             self._warm_up(stage)
 
     def connect(self, groups: dict[str, dist.ProcessGroup], letters: dict[str, dist.ProcessGroup],
-                clock: RunClock, writer: Writer) -> None:
-        """`groups` by axis, `letters` for activations and gradients between stages."""
+                clock: RunClock, writer: Writer, links: Links | None) -> None:
+        """`groups` by axis, `letters` for activations and gradients between stages; `links` where they are modelled."""
         self._writer = writer
-        self._split.connect(groups, writer.add)
+        self._split.connect(groups, writer.add, links)
         axis = averaging_axes(self.spec.grid)
-        self.copies = copies_of(self.spec.splits.data, self.modules, groups.get(axis), axis, clock, writer.add)
+        self.copies = copies_of(self.spec.splits.data, self.modules, groups.get(axis), axis, clock, writer.add, links)
         loss = self._split.loss(self._model)
         chunks = {stage: self._chunk(stage, self.copies.replicas[str(stage)], loss) for stage in self._stages}
-        self._rank = PipelineRank(self._actions, chunks, self._homes, self._address.pp,
-                                  self._messages(letters, clock, writer.add),
-                                  Pacer(self.spec), writer.add)
+        messages = self._messages(letters, clock, writer.add, links)
+        self.memory = StageMemory(self.modules, chunks, messages, writer.counter, self._device)
+        self._rank = PipelineRank(self._actions, chunks, self._homes, self._address.pp, messages, Pacer(self.spec),
+                                  self.memory, writer.add)
         self._recipe = Recipe(self.spec, list(self.copies.owned.values()), self._gradient_norm())
 
     def step(self, step: int) -> None:
@@ -83,6 +86,7 @@ class Training:
         self._complete_gradients(step)
         norm = self._recipe.step(step)
         self.copies.spread(step)
+        self.memory.end_step()
         if averaged is not None:
             averaged.wait()
         ended_ns = time.monotonic_ns()
@@ -149,9 +153,11 @@ class Training:
     def _chunk(self, stage: int, replica: Replica, loss: Callable[[Tensor, Tensor], Tensor]) -> Chunk:
         return Chunk(stage, len(self._homes), self._actions, replica, loss, mixed=self.spec.precision == "bf16")
 
-    def _messages(self, letters: dict[str, dist.ProcessGroup], clock: RunClock, add: Callable[[Row], None]) -> Messages:
+    def _messages(self, letters: dict[str, dist.ProcessGroup], clock: RunClock, add: Callable[[Row], None],
+                  links: Links | None) -> Messages:
         shape = self._split.hand_off_shape(self._model)
-        return Messages(shape, DTYPES[self.spec.precision], self._device, clock, add, letters, self._pipeline, "pp")
+        return Messages(shape, DTYPES[self.spec.precision], self._device, clock, add, letters, self._pipeline, "pp",
+                        links)
 
     def _warm_up(self, stage: int) -> None:
         """Run a stage like ours once and throw it away, or the first step would show what torch does only once.

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dashboard.runs import pictures
+from trainer.grid import Grid
 from trainer.schedules.theory import bubble_share
 from trainer.spec import JobSpec
 from trainer.trace.figures import RunFigures
@@ -43,11 +44,13 @@ class RunRecorder:
         for mark in reader.marks():
             self._take_mark(mark["rank"], mark["kind"], mark["text"])
         ends = [row["end_ns"] for row in rows if row["end_ns"] is not None]
-        steps = StepFigures(self._spec.ranks, rows[-1]["step"] + 1 if rows else 0, ends[-1] if ends else None)
-        for segment in reader.manifest.segments:
+        next_step = rows[-1]["step"] + 1 if rows else 0
+        steps = StepFigures(self._spec.ranks, next_step, ends[-1] if ends else None, Grid.of(self._spec.grid))
+        for segment in reader.segments:
             if segment.last_step >= steps.next_step:
+                parts = reader.parts(segment)
                 for frame in reader.segment_frames(segment):
-                    steps.add(frame, gap=segment.ranks[frame.rank].missing_frames > 0)
+                    steps.add(frame, gap=parts[frame.rank].missing_frames > 0)
         for rank, totals in reader.manifest.ranks.items():
             if totals.final:
                 steps.leave(rank)
@@ -80,7 +83,6 @@ class RunRecorder:
         self._steps.add(frame, gap=missing > 0)
         for kind, text in zip(frame.marks["kind"].tolist(), frame.marks["text"].tolist(), strict=True):
             self._take_mark(frame.rank, frame.strings[kind], frame.strings[text])
-        self._collect_rows()
 
     def _take_event(self, fields: dict[bytes, bytes], where: str) -> None:
         self._store.passed(where)
@@ -102,6 +104,7 @@ class RunRecorder:
 
     def new_rows(self) -> list[dict[str, Any]]:
         """Rows of steps that were closed since the last call."""
+        self._collect_rows()
         rows, self._rows = self._rows, []
         return rows
 
@@ -127,6 +130,7 @@ class RunRecorder:
 
         One seal stays in the stream, for viewers who read the manifest before this one.
         """
+        self._collect_rows()
         trim_to = self._store.manifest.sealed_through
         self._store.seal(complete)
         sealed, self.unsealed = list(self.unsealed), {}

@@ -16,8 +16,7 @@ from dashboard.charts.chart import StepRow
 from dashboard.runs.models import Run
 from trainer.folder import run_folder, store_folder
 from trainer.trace import journal
-from trainer.trace.manifest import Manifest, load
-from trainer.trace.store_writer import journal_file
+from trainer.trace.manifest import Manifest, journal_file, load
 from trainer.trace.stream import EVENT, frames_key
 
 log = logging.getLogger(__name__)

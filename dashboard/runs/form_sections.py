@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dashboard.runs.form_fields import Field
+from trainer.emulate.link_classes import CLASSES
 
 
 @dataclass(frozen=True)
@@ -12,6 +14,20 @@ class Section:
     key: str
     title: str
     fields: tuple[Field, ...]
+
+
+_ALGORITHMS = {
+    "backend": "The backend's own", "auto": "The quickest by α and β", "ring": "Ring", "tree": "Tree",
+    "recursive-doubling": "Recursive doubling", "recursive-halving": "Recursive halving",
+    "halving-doubling": "Halving, then doubling", "bruck": "Bruck", "pat": "PAT: parallel aggregated trees",
+}
+_LINKS = {key: f"{link.word}, {link.bytes_per_second / 1e9:g} GB/s" for key, link in CLASSES.items()}
+
+
+def _choice(name: str, label: str, words: Mapping[str, str], help: str = "") -> Field:
+    """A field whose choices have their words in a list that several fields share."""
+    choices = dict(Field(name, label).choices)
+    return Field(name, label, help, options={choice: words[choice] for choice in choices})
 
 
 def _transformer(kind: str) -> tuple[Field, ...]:
@@ -95,14 +111,32 @@ SECTIONS = (
         Field("pace.forward_ms", "Forward", "Of one stage and micro-batch.", "ms"),
         Field("pace.backward_ms", "Backward", "Both gradients together.", "ms"),
     )),
+    Section("collectives", "Collectives", (
+        *(_choice(f"collectives.{name}", label, _ALGORITHMS) for name, label in (
+            ("all_reduce", "AllReduce"), ("all_gather", "AllGather"), ("reduce_scatter", "ReduceScatter"),
+            ("all_to_all", "AllToAll"), ("broadcast", "Broadcast"), ("reduce", "Reduce"), ("barrier", "Barrier"),
+        )),
+    )),
+    Section("links", "Links and places", (
+        Field("links.kind", "Links", options={"real": "Real: nothing is slowed", "modelled": "Modelled: by class of link"}),
+        _choice("links.in_server", "In a server", _LINKS),
+        _choice("links.in_rack", "Between servers", _LINKS, "Of one rack."),
+        _choice("links.between_racks", "Between racks", _LINKS),
+        Field("links.ports_per_server", "Network ports", "That a server's ranks share."),
+        Field("links.slow_down", "Slower", "So that one can watch: every message takes so many times as long.", "times"),
+        Field("links.size_factor", "Larger", "Every message counts as so many times as long as it is.", "times"),
+        Field("placement.gpus_per_server", "GPUs a server", "Tensor slices share one if they fit."),
+        Field("placement.servers_per_rack", "Servers a rack", "A pipeline shares one if it fits."),
+        Field("placement.servers", "Each rank's server", "Left empty, the rule places the ranks; or as 0, 0, 1, 1."),
+    )),
     Section("training", "Training", (
         Field("batch", "Batch", "Samples a step, over all copies."),
         Field("steps", "Steps"),
         Field("precision", "Precision", "Under bf16 weights stay float32.", options={
             "float32": "float32", "float64": "float64", "bf16": "bf16: products in bfloat16",
         }),
-        Field("checkpointing", "Checkpointing", "A backward lasts a forward longer.", options={
-            "none": "None: keep activations", "layer": "Layers: run them again",
+        Field("checkpointing", "Checkpointing", "A backward runs its forward again.", options={
+            "none": "None", "layer": "Layer by layer",
         }),
         Field("seed", "Seed", "The same seed gives the same run."),
     )),
@@ -111,7 +145,7 @@ SECTIONS = (
         Field("optimizer.decay", "Decay", options={"none": "None", "linear": "Linear", "cosine": "Cosine"}),
         Field("optimizer.learning_rate", "Learning rate"),
         Field("optimizer.final_share", "Final share", "Of the rate, at the last step of a decay."),
-        Field("optimizer.warmup_steps", "Warm-up", "The rate rises over so many.", "steps"),
+        Field("optimizer.warmup_steps", "Warm-up", "So many steps before the full rate."),
         Field("optimizer.weight_decay", "Weight decay"),
         Field("optimizer.clip_norm", "Longest gradient", "Of the whole model; 0 clips none."),
     )),

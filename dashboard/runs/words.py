@@ -61,6 +61,12 @@ def splits_words(spec: dict[str, Any]) -> str:
     return "; ".join(parts)
 
 
+def collectives_words(spec: dict[str, Any]) -> str:
+    """"all-reduce by tree"; empty where every collective is the backend's."""
+    chosen = spec.get("collectives", {})
+    return ", ".join(f"{name.replace('_', '-')} by {algorithm}" for name, algorithm in chosen.items() if algorithm != "backend")
+
+
 SCHEDULES = {
     "naive": "naive", "gpipe": "GPipe", "1f1b": "1F1B", "interleaved": "interleaved 1F1B", "breadth-first": "breadth-first",
     "zb-h1": "ZB-H1", "interleaved-zb": "interleaved zero bubble", "zb-v": "ZB-V", "dualpipe-v": "DualPipeV",
@@ -100,6 +106,16 @@ def figure(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:.3g}" if abs(value) < 0.1 else f"{value:.4g}"
+
+
+def size(count: float | None) -> str:
+    """Bytes, in decimal units."""
+    if count is None:
+        return ""
+    for unit_bytes, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= unit_bytes:
+            return f"{count / unit_bytes:.3g} {unit}" if count < 999.5 * unit_bytes else f"{count / unit_bytes:.0f} {unit}"
+    return f"{count:.0f} B"
 
 
 def duration(seconds: float | None) -> str:

@@ -60,6 +60,7 @@ class Ran:
     stolen: float  # the share of this machine's time that the host of a virtual machine gave to others meanwhile
     spans: list[Span] = field(default_factory=list)
     counters: dict[str, dict[int, float]] = field(default_factory=dict)
+    memory: dict[tuple[int, str], list[tuple[int, float]]] = field(default_factory=dict)  # by rank and kind: step, bytes
     marks: list[tuple[int, str, str]] = field(default_factory=list)
 
     @property
@@ -178,10 +179,14 @@ def _read(ran: Ran, path: Path) -> None:
     for data, _ in read_frames(path):
         frame = decode(data)
         ran.spans += _spans(frame)
-        for name, step, value in zip(frame.counters["name"], frame.counters["step"], frame.counters["value"], strict=True):
-            values = ran.counters.setdefault(frame.strings[name], {})
-            assert int(step) not in values, f"{frame.strings[name]} of step {step} was counted twice"
-            values[int(step)] = float(value)
+        columns = (frame.counters[column].tolist() for column in ("name", "step", "value"))
+        for name, step, value in zip(*columns, strict=True):
+            if (text := frame.strings[name]).startswith("memory/"):
+                ran.memory.setdefault((frame.rank, text.removeprefix("memory/")), []).append((step, value))
+                continue
+            values = ran.counters.setdefault(text, {})
+            assert step not in values, f"{text} of step {step} was counted twice"
+            values[step] = value
         for kind, text in zip(frame.marks["kind"], frame.marks["text"], strict=True):
             ran.marks.append((frame.rank, frame.strings[kind], frame.strings[text]))
 

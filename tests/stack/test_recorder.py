@@ -105,7 +105,7 @@ def test_a_recorder_killed_again_and_again_loses_and_doubles_nothing(stack):
         stack.wait_for_beat_of(recorder)
         ranks.work(1500)  # 102,000 spans: more than one segment
         # the first time with much unread, then right after a segment was sealed
-        until("it has begun", lambda least=life: len(stack.reader(run_id).manifest.segments) > least)
+        until("it has begun", lambda least=life: len(stack.reader(run_id).segments) > least)
         recorder.kill()
         recorder.wait()
         ranks.work(100)
@@ -121,7 +121,7 @@ def test_what_waits_unsealed_when_a_recorder_is_killed_is_taken_by_the_next(stac
     ranks = Ranks(stack, run_id)
     ranks.work(40)
     until("it has taken them", lambda: stack.row(run_id)["figures"].get("steps_figured", 0) >= 39)
-    assert stack.client.xpending(frames_key(run_id), RECORDERS)["pending"] > 0 or stack.reader(run_id).manifest.segments
+    assert stack.client.xpending(frames_key(run_id), RECORDERS)["pending"] > 0 or stack.reader(run_id).segments
     recorder.kill()
     recorder.wait()
     ranks.close()

@@ -173,10 +173,11 @@ def test_the_summary_takes_medians_and_the_first_and_last_loss():
     for step, (bubble, duration, loss) in enumerate([(0.5, 9e9, None), (0.3, 1e9, 2.0), (0.2, 2e9, 1.0), (None, 3e9, None)]):
         ideal = bubble and bubble / (1 - bubble)
         shares = {"bubble_share": bubble, "ideal_share": ideal}
-        summary.add({"step": step, "period_ns": duration, "loss": loss, "complete": True, **shares})
+        talk = {"communication_ns": [30, 10], "hidden_ns": [step, 0], "collective_ns": [step, 0], "end_apart_ns": 5 * step}
+        summary.add({"step": step, "period_ns": duration, "loss": loss, "complete": True, **shares, **talk})
     assert summary.as_dict() == {
         "bubble_share": 0.3, "bubble_share_ideal": pytest.approx(3 / 7), "loss_first": 2.0, "loss_last": 1.0,
-        "step_seconds": 2.5, "steps_figured": 4,
+        "step_seconds": 2.5, "steps_figured": 4, "overlap_share": 6 / 160, "ends_apart_ns": 10.0,
     }
 
 

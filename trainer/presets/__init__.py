@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from trainer.complaints import FieldError, SpecError
-from trainer.presets import copies, pipelines, products, recipes, stages
+from trainer.presets import copies, networks, pipelines, products, recipes, stages
 from trainer.presets.kit import Preset
 
 PRESETS = {
-    preset.key: preset for part in (pipelines, copies, stages, products, recipes) for preset in part.PRESETS
+    preset.key: preset
+    for part in (pipelines, copies, stages, products, networks, recipes) for preset in part.PRESETS
 }
 
 

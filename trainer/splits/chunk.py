@@ -28,6 +28,11 @@ class Chunk:
         self._held: dict[int, tuple[Tensor, Tensor]] = {}  # of each micro-batch in flight: the stage's input and output
         self._weights: dict[int, list[tuple[Linear, Tensor, Tensor]]] = {}
 
+    def held(self, m: int) -> list[Tensor]:
+        """What is kept of a micro-batch by name; autograd holds on to more."""
+        put_off = [tensor for _, *both in self._weights.get(m, ()) for tensor in both]
+        return [*self._held.get(m, ()), *put_off]
+
     def averages(self, action: Action) -> bool:
         """Whether gradients are averaged with other copies at the end of `action`."""
         if not self.replica.axis or action.do in (Do.FORWARD, Do.BACKWARD_INPUT):

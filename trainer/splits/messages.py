@@ -1,8 +1,9 @@
 """Activations and their gradients on their way between stages.
 
-Every message says in its first 8 bytes when its sender began to send it, on the run's clock. So the receiver
-can tell the time in which there was nothing to receive yet (WAIT, in the compute lane: a bubble, caused by
-the sender) from the time that the transfer took (RECEIVE).
+Every message says first when its sender began to send it, on the run's clock. So the receiver can tell the time in
+which there was nothing to receive yet (WAIT, in the compute lane: a bubble, caused by the sender) from the time that
+the transfer took (RECEIVE). Behind that it says when it arrives, if the link is modelled: then the receiver has it at
+that moment and not before.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from trainer.emulate.links import Links, sleep_until
 from trainer.splits.run_clock import RunClock
+from trainer.splits.sizes import STAMP_BYTES
 from trainer.trace.columns import Row
 from trainer.trace.frame import NONE
 from trainer.trace.kinds import Kind
-
-STAMP_BYTES = 8
 
 
 class Letter(NamedTuple):
@@ -60,10 +61,12 @@ class Messages:
     def __init__(
         self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device, clock: RunClock,
         add: Callable[[Row], None], groups: dict[str, dist.ProcessGroup], ranks: list[int], axis: str,
+        links: Links | None = None,
     ):
         self._shape, self._dtype, self._device = shape, dtype, device
         self._content_bytes = math.prod(shape) * dtype.itemsize
         self._clock, self._add, self._groups, self._ranks, self._axis = clock, add, groups, ranks, axis
+        self._links = links
         self._incoming: dict[Letter, tuple[int, Envelope, dist.Work]] = {}
         self._outgoing: list[tuple[Envelope, dist.Work]] = []
         self._spare: list[Envelope] = []
@@ -75,19 +78,23 @@ class Messages:
         self._incoming[letter] = source, envelope, work
 
     def take(self, letter: Letter, step: int) -> tuple[Tensor, int]:
-        """The content of a posted letter, waiting for it if need be, and when its sender began to send it, ns."""
+        """The content of a posted letter, waiting for it if need be, and when it was on its way, ns: over a real link since
+        its sender began to send it, over a modelled one as soon as it is here."""
         source, envelope, work = self._incoming.pop(letter)
         asked_ns = time.monotonic_ns()
         work.wait()
-        stamp = float(envelope.stamp[0])  # on CUDA this waits for the data as well
+        sent, arrives = map(float, envelope.stamp)  # on CUDA this waits for the data as well
+        if self._links is not None:
+            sleep_until(self._clock.to_local(int(arrives)))
         arrived_ns = time.monotonic_ns()
-        sent_ns = self._clock.to_local(int(stamp))
+        sent_ns = self._clock.to_local(int(sent))
         began_ns = min(max(asked_ns, sent_ns), arrived_ns)  # clocks agree to microseconds, not exactly
-        where = (step, letter.micro_batch, letter.stage, self._ranks[source], self._content_bytes, NONE, str(letter), self._axis)
+        where = (step, letter.micro_batch, letter.stage, self._ranks[source], self._content_bytes, NONE,
+                 self._name(letter, source), self._axis)
         if began_ns > asked_ns:
             self._add((Kind.WAIT, asked_ns, began_ns, *where))
         self._add((Kind.RECEIVE, began_ns, arrived_ns, *where))
-        return envelope.content, sent_ns
+        return envelope.content, sent_ns if self._links is None else self._clock.to_local(int(arrives))
 
     def send(self, letter: Letter, peer: int, content: Tensor, step: int) -> None:
         """Send without blocking.
@@ -98,11 +105,21 @@ class Messages:
         start_ns = time.monotonic_ns()
         envelope = self._spare.pop() if self._spare else Envelope(self._shape, self._dtype, self._device)
         envelope.stamp[0] = self._clock.to_run(start_ns)
+        if self._links is not None:
+            envelope.stamp[1] = self._clock.to_run(self._links.arrival_ns(self._ranks[peer], self._content_bytes, start_ns))
         envelope.content.copy_(content)
         work = self._groups[letter.content].send([envelope.whole], peer, letter.tag)
         self._outgoing.append((envelope, work))
         self._add((Kind.SEND, start_ns, time.monotonic_ns(), step, letter.micro_batch, letter.stage, self._ranks[peer],
-                   self._content_bytes, NONE, str(letter), self._axis))
+                   self._content_bytes, NONE, self._name(letter, peer), self._axis))
+
+    def _name(self, letter: Letter, peer: int) -> str:
+        return str(letter) if self._links is None else f"{letter} · {self._links.word(self._ranks[peer])}"
+
+    @property
+    def bytes(self) -> int:
+        """Of the envelopes that are on their way in or out, or lie ready; the content of a letter taken is the taker's."""
+        return (len(self._incoming) + len(self._outgoing) + len(self._spare)) * (STAMP_BYTES + self._content_bytes)
 
     def settle(self) -> None:
         """Wait until all that was sent has gone, and take its envelopes back; by the end of a step it has, or is about to."""

@@ -34,6 +34,7 @@ Mode = Literal["zero-1", "zero-2", "zero-3"]
 class ShardedReplica:
     """A stage under FSDP2. Its layers are what is gathered and reduce-scattered at once."""
 
+    bucket_bytes = 0
     beside = False  # on CPUs FSDP2 waits for each of its collectives where it is called
 
     def __init__(self, module: nn.Sequential, mesh: DeviceMesh, axis: str, mode: Mode):

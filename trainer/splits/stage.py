@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from trainer.emulate.links import Links
 from trainer.grid import Address
 from trainer.models import Model
 from trainer.spec import Gpt, JobSpec
@@ -44,12 +45,12 @@ class StageSplit:
             split_tensors(module, Region(self._tensor, self._spec.splits.tensor.sequence_parallel))
         self._parts[str(stage)] = module
 
-    def connect(self, groups: dict[str, dist.ProcessGroup], add: Callable[[Row], None]) -> None:
+    def connect(self, groups: dict[str, dist.ProcessGroup], add: Callable[[Row], None], links: Links | None) -> None:
         """`groups` by axis."""
         self._tensor.group, self._context.group = groups.get("tp"), groups.get("cp")
         self._experts.connect(groups)
         if self._context.size > 1:
-            self._ring.connect(add)
+            self._ring.connect(add, links)
 
     def begin(self, step: int) -> None:
         self._ring.step = step

@@ -17,6 +17,7 @@ what it lacks; `spans_before` says how many spans the rank had recorded before t
 from __future__ import annotations
 
 import json
+import struct
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +46,12 @@ COUNTER_COLUMNS = (("time_ns", "<f8"), ("value", "<f8"), ("step", "<i4"), ("name
 MARK_COLUMNS = (("time_ns", "<f8"), ("step", "<i4"), ("kind", "<u2"), ("text", "<u2"))
 
 Columns = dict[str, np.ndarray[Any, Any]]
+
+_FIELDS = struct.Struct("<4sIQ6I2Q3d16x")  # HEADER for reading: its fields at once
+_LAYOUTS = tuple(
+    tuple((name, np.dtype(dtype), np.dtype(dtype).itemsize) for name, dtype in layout)
+    for layout in (SPAN_COLUMNS, COUNTER_COLUMNS, MARK_COLUMNS)
+)
 
 
 @dataclass
@@ -98,20 +105,20 @@ def decode(data: bytes | memoryview) -> Frame:
     data = memoryview(data)
     if len(data) < HEADER.itemsize:
         raise BrokenFrame(f"{len(data)} bytes are fewer than a header's {HEADER.itemsize}")
-    header = np.frombuffer(data, HEADER, 1)[0]
-    if bytes(header["magic"]) != MAGIC:
-        raise BrokenFrame(f"a frame starts with {MAGIC!r}, not {bytes(data[:4])!r}")
-    sizes = [int(header["spans"]), int(header["counters"]), int(header["marks"])]
-    strings_bytes = int(header["strings_bytes"])
-    expected = HEADER.itemsize + _columns_bytes(sizes) + strings_bytes + (-strings_bytes) % 8
-    if not int(header["frame_bytes"]) == expected == len(data):
-        raise BrokenFrame(f"{len(data)} bytes were given, the header says {int(header['frame_bytes'])}, its counts {expected}")
+    magic, rank, sequence, frame_bytes, strings_bytes, *sizes, final, before, dropped, offset, uncertainty, written = (
+        _FIELDS.unpack_from(data)
+    )
+    if magic != MAGIC:
+        raise BrokenFrame(f"a frame starts with {MAGIC!r}, not {magic!r}")
+    expected = HEADER.itemsize + _columns_bytes(sizes) + _padded_size(strings_bytes)
+    if not frame_bytes == expected == len(data):
+        raise BrokenFrame(f"{len(data)} bytes were given, the header says {frame_bytes}, its counts {expected}")
     at, tables = HEADER.itemsize, []
-    for layout, rows in zip((SPAN_COLUMNS, COUNTER_COLUMNS, MARK_COLUMNS), sizes, strict=True):
+    for layout, rows in zip(_LAYOUTS, sizes, strict=True):
         table = {}
-        for name, dtype in layout:
+        for name, dtype, itemsize in layout:
             table[name] = np.frombuffer(data, dtype, rows, at)
-            at += _padded_size(rows * np.dtype(dtype).itemsize)
+            at += _padded_size(rows * itemsize)
         tables.append(table)
     try:
         strings = json.loads(bytes(data[at : at + strings_bytes]))
@@ -119,13 +126,10 @@ def decode(data: bytes | memoryview) -> Frame:
         raise BrokenFrame(f"its strings are not JSON: {error}") from None
     if not isinstance(strings, list) or not all(isinstance(text, str) for text in strings):
         raise BrokenFrame("its strings are not a list of text")
+    spans, counters, marks = tables
     return Frame(
-        rank=int(header["rank"]), sequence=int(header["sequence"]),
-        spans=tables[0], counters=tables[1], marks=tables[2],
-        strings=strings,
-        spans_before=int(header["spans_before"]), spans_dropped=int(header["spans_dropped"]),
-        clock_offset_ns=float(header["clock_offset_ns"]), clock_uncertainty_ns=float(header["clock_uncertainty_ns"]),
-        written_ns=float(header["written_ns"]), final=bool(header["final"]),
+        rank, sequence, spans, counters, marks, strings, spans_before=before, spans_dropped=dropped, clock_offset_ns=offset,
+        clock_uncertainty_ns=uncertainty, written_ns=written, final=bool(final),
     )
 
 
@@ -138,9 +142,7 @@ def _rows(columns: Columns) -> int:
 
 def _columns_bytes(sizes: list[int]) -> int:
     return sum(
-        _padded_size(rows * np.dtype(dtype).itemsize)
-        for layout, rows in zip((SPAN_COLUMNS, COUNTER_COLUMNS, MARK_COLUMNS), sizes, strict=True)
-        for _, dtype in layout
+        _padded_size(rows * itemsize) for layout, rows in zip(_LAYOUTS, sizes, strict=True) if rows for _, _, itemsize in layout
     )
 
 

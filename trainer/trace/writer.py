@@ -54,7 +54,8 @@ class Writer:
         self._closing = threading.Event()
         self._close_by = 0.0
         self._process = os.getpid()
-        self._thread = threading.Thread(target=self._work, name="trace-writer", daemon=True)
+        self.thread_name = f"trace-writer-{rank}"
+        self._thread = threading.Thread(target=self._work, name=self.thread_name, daemon=True)
         self._thread.start()
 
     def counter(self, name: str, value: float, step: int = NONE, at_ns: int | None = None) -> None:

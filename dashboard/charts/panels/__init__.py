@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboard.charts.panels import explain, pipeline
+from dashboard.charts.panels import memory, pipeline
 from dashboard.runs.models import Run
 from trainer.spec import JobSpec
 
@@ -34,6 +35,9 @@ PANELS = (
     Panel("explain", "Explain",
           "What a step's time goes into, what costs most, and what to try, with what the simulator expects of it.",
           explain.panel),
+    Panel("memory", "Memory",
+          "What each rank has in memory over its latest steps, by what it is for, beside the most that formulas say.",
+          memory.panel),
     Panel("log", "Log", "What a rank printed, as it prints it."),
 )
 

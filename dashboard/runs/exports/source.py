@@ -47,7 +47,7 @@ class Source:
     def segments(self, progress: Progress) -> Iterator[list[Frame]]:
         """Each segment's frames, one a rank, its spans in the order of recording."""
         done = 0
-        for segment in self.reader.manifest.segments:
+        for segment in self.reader.segments:
             yield self.reader.segment_frames(segment)
             done += segment.spans
             progress(done, self.spans)

@@ -18,7 +18,7 @@ from dashboard.runs.access import Access, access
 from dashboard.runs.exports.formats import FORMATS
 from dashboard.runs.variants import variants
 from dashboard.runs.views.sharing import forget_new_link, new_share_url
-from trainer.trace.figures import DEFINITIONS
+from trainer.trace.figures import DEFINITIONS, PAGE_DEFINITIONS
 
 
 @never_cache
@@ -60,7 +60,7 @@ def _context(seen: Access, request: HttpRequest, read_base: str, socket_path: st
         "socket_path": socket_path,
         "share_links": [],
         "new_share_url": "",
-        "definitions": DEFINITIONS,
+        "definitions": DEFINITIONS | PAGE_DEFINITIONS,
         "panels": panels,
         "panel_shown": wanted if any(panel.key == wanted for panel in panels) else panels[0].key,
         "spec_json": json.dumps(seen.run.spec_json, indent=2, ensure_ascii=False),

@@ -16,7 +16,10 @@ import { bindMenus } from "../views/menus.js";
 import { Now, median, stepNs } from "../views/now.js";
 import { Panels } from "../views/panels.js";
 import { StateView, emptyWords } from "../views/state.js";
+import { idealFetcher } from "../views/ideal.js";
 import { Surface } from "../views/surface.js";
+import { SpanTable } from "../views/table.js";
+import { Tools } from "../views/tools.js";
 import { Totals } from "../views/totals.js";
 
 /** Charts are dear to draw and change by a point a step. */
@@ -33,15 +36,20 @@ const { ranks, grid, stages } = run;
 const timeline = new Timeline(parts, { ranks, grid, gridSizes: spec.grid, stages, colours: new Colours(), scheduler });
 const interaction = new Interaction(timeline, part("announcer"));
 const stateView = new StateView(root, part);
-const now = new Now(root);
-const { readBase, launchForm } = root.dataset;
-const panels = new Panels(part("panels"), { run: () => run, timeline, readBase, launchForm });
+const now = new Now(root, timeline.trace);
+const { readBase, launchForm, plotly } = root.dataset;
+const panels = new Panels(part("panels"), { run: () => run, timeline, readBase, launchForm, plotly });
 const charts = [...root.querySelectorAll("[data-chart]")].map(chart);
-new Details({ details: part("details"), why: part("why"), hint: part("hint") }, timeline);
+new Details({
+  details: part("details"), why: part("why"), arrivals: part("arrivals"), hint: part("hint"), whyTitle: part("why-title"),
+}, timeline);
 new Totals({ totals: part("totals"), title: part("totals-title") }, timeline);
+const table = new SpanTable(part("table"), part("table-toggle"), timeline);
+const fetchIdeal = idealFetcher(readBase, spec.pace.kind === "paced", timeline.trace);
+const tools = new Tools(part, timeline, part("announcer"), { fetchIdeal, toggleTable: () => table.flip() });
 bindDialogs();
 bindMenus();
-bindTimelineKeys(timeline, interaction, document.getElementById("keys-dialog"));
+bindTimelineKeys(timeline, interaction, tools, document.getElementById("keys-dialog"));
 
 let link = null;
 const NO_STATS = { frames: 0, spans: 0, duplicates: 0, missing_frames: 0, missing_spans: 0, dropped_spans: 0, bytes: 0 };
@@ -76,6 +84,7 @@ const refreshCharts = throttled(CHARTS_MS, () => {
 
 const wanted = readAddress(location.hash);
 if (wanted.range) timeline.follow(false);
+tools.set(wanted);
 
 /** What the address asks for is shown as soon as it is here. */
 function showWanted(isAllHere) {
@@ -93,12 +102,14 @@ function showWanted(isAllHere) {
 
 const keepAddress = throttled(300, () => {
   if (wanted.range || wanted.span) return;
-  const { view, selected, isFollowing, hasChosenScale } = timeline;
-  writeAddress({ range: isFollowing || !hasChosenScale ? null : [view.fromNs, view.toNs], span: selected });
+  const { view, selected, camera, search, arrangement } = timeline;
+  const { by, folded, isSorted, isBare } = arrangement;
+  const range = camera.isFollowing || !camera.hasChosenScale ? null : [view.fromNs, view.toNs];
+  writeAddress({ range, span: selected, by, folded: [...folded], isSorted, isBare, search: search.text });
 });
 
 timeline.addEventListener("view", showRange);
-for (const name of ["view", "select", "follow"]) timeline.addEventListener(name, keepAddress);
+for (const name of ["view", "select", "follow", "arrange", "search"]) timeline.addEventListener(name, keepAddress);
 
 // Following
 

@@ -10,11 +10,12 @@ const UPDATE_MS = 2000;
 const MODULES = {
   pipeline: () => import("./panels/pipeline.js"),
   explain: () => import("./panels/explain.js"),
+  memory: () => import("./panels/memory.js"),
   log: () => import("./panels/log.js"),
 };
 
 export class Panels {
-  /** `context`: `{run(), timeline, readBase, launchForm}` (the last one empty for who may not launch), which every view gets with `ask(fields)`, its data from the server. */
+  /** `context`: `{run(), timeline, readBase, plotly, launchForm}` (the last one empty for who may not launch), which every view gets with `ask(fields)`, its data from the server. */
   constructor(box, context) {
     this.context = context;
     this.tabs = [...box.querySelectorAll('[role="tab"]')];
