@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard.charts.panels import explain, pipeline
-from dashboard.charts.panels import memory, pipeline
+from dashboard.charts.panels import explain, memory, pipeline
 from dashboard.runs.models import Run
 from trainer.spec import JobSpec
 
