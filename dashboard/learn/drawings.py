@@ -72,7 +72,9 @@ def _heads() -> Drawing:
         rank, x = head // 2, head * 80
         for row, word in enumerate(("q·k", "softmax", f"head {head}")):
             made.box(x, row * 34, 74, 28, RANK_KINDS[rank], word)
-    made.box(0, 116, 634, 28, "all-reduce", "AllReduce: outputs of all heads")
+    for rank in range(4):
+        made.label(rank * 160 + 77, 111, f"rank {rank}", "middle")
+    made.box(0, 120, 634, 28, "all-reduce", "AllReduce: outputs of all heads")
     return made
 
 

@@ -215,13 +215,14 @@ def _collectives() -> list[Number]:
         "recursive-doubling": "⌈log₂N⌉(α + M/β)", "halving-doubling": "2·log₂N·α + 2(N−1)/N · M/β",
     }
     found = [
-        Number(f"{name.replace('-', ' ')}: {formula}; 16 ranks, 1 kB and 1 GB over {link.word}",
+        Number(f"{name}: {formula}",
                f"{time(ALL_REDUCE_SECONDS[name](16, 1e3, link))} and {time(ALL_REDUCE_SECONDS[name](16, 1e9, link))}")
         for name, formula in formulas.items()
     ]
     steps = len(ALGORITHMS["all_reduce"]["ring"](4))
     return [
-        Number("steps of a ring of 4, each of a quarter: 2(N−1)", f"{steps}"), *found,
+        Number("steps of a ring of 4, each of a quarter: 2(N−1)", f"{steps}"),
+        Number(f"16 ranks over {link.word}", "1 kB and 1 GB"), *found,
         Number("busbw of 8 GiB among 16 ranks in 47,535 µs", f"{busbw('all_reduce', 16, 2**33, 47_535e-6) / 1e9:.1f} GB/s"),
     ]
 
