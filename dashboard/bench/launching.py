@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from statistics import median
 from typing import Any
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.test import RequestFactory
@@ -36,7 +37,8 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_ms(changes: dict[str, str]) -> float:
-    request = RequestFactory().post("/launch/check/", forms.values_of(preset("pipeline-1f1b").spec) | changes)
+    typed = urlencode(forms.values_of(preset("pipeline-1f1b").spec) | changes)
+    request = RequestFactory().post("/launch/check/", typed, content_type="application/x-www-form-urlencoded")
     began = time.perf_counter()
     answer = check(request)
     took_ms = (time.perf_counter() - began) * 1000

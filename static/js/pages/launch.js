@@ -13,7 +13,7 @@ async function check() {
   asking?.abort();
   asking = new AbortController();
   try {
-    const answer = await fetch(form.dataset.checkUrl, { method: "POST", body: new FormData(form), signal: asking.signal });
+    const answer = await fetch(form.dataset.checkUrl, { method: "POST", body: new URLSearchParams(new FormData(form)), signal: asking.signal });
     if (answer.redirected) return location.reload(); // logged out meanwhile
     if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
     show(await answer.json());
