@@ -66,7 +66,7 @@ def test_drawings_keep_to_their_paper(key):
     drawn = DRAWINGS[key]()
     assert drawn.boxes and drawn.title
     for box in drawn.boxes:
-        assert 0 <= box.x and box.x + box.width <= WIDTH + 0.1 and 0 <= box.y and box.y + box.height <= drawn.height + 0.1
+        assert box.x >= 0 and box.x + box.width <= WIDTH + 0.1 and box.y >= 0 and box.y + box.height <= drawn.height + 0.1
 
 
 @pytest.mark.parametrize("key", IDEAS)

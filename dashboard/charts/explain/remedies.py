@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from dashboard.charts.alternatives import alternatives
+from dashboard.charts.explain.network import between_steps, inside_actions
 from dashboard.charts.explain.pieces import can_simulate, slow_ranks, slowness_of_places, step_ms
+from dashboard.charts.explain.remedy import Remedy
 from dashboard.charts.explain.seen import Seen
 from dashboard.runs.words import SCHEDULES
 from trainer.misfits import complaints
@@ -18,16 +19,6 @@ from trainer.spec import JobSpec
 
 MOST_REMEDIES = 3  # for one cause
 LEAST_GAIN = 0.01  # of a step: less is not worth a change
-
-
-@dataclass(frozen=True)
-class Remedy:
-    """`gain_ms` a step. `sets` is what the launch form's address has to set; empty where no job can do it."""
-
-    title: str
-    says: str
-    gain_ms: float
-    sets: dict[str, str]
 
 
 def remedies(seen: Seen, cause: str) -> list[Remedy]:
@@ -125,7 +116,7 @@ def _between(seen: Seen) -> list[Remedy]:
     copies, mode = seen.spec.grid.copies * seen.spec.grid.cp, seen.spec.splits.data.mode
     busiest = {"parameter-server": 2 * (copies - 1), "everyone": copies - 1}.get(mode)  # times the gradients, through one rank
     if busiest is None or copies == 1:
-        return []
+        return between_steps(seen)
     ring = 2 * (copies - 1) / copies
     gap_ms = seen.period_ms - seen.extent_ms
     return [Remedy("Average gradients by AllReduce (DDP)",
@@ -136,4 +127,5 @@ def _between(seen: Seen) -> list[Remedy]:
 
 RULES: dict[str, Callable[[Seen], list[Remedy]]] = {
     "bubble": _bubble, "cuts": _cuts, "slow-rank": _slow_rank, "recompute": _recompute, "between": _between,
+    "inside": inside_actions,
 }
