@@ -7,5 +7,6 @@ urlpatterns = [
     path("", include("dashboard.runs.urls")),
     path("", include("dashboard.charts.urls")),
     path("", include("dashboard.live.urls")),
+    path("", include("dashboard.learn.urls")),
     path("", include("dashboard.api.urls")),
 ]

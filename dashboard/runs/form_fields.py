@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, MaxLen
@@ -40,13 +41,13 @@ class Field:
         parts = self.name.split(".")
         return ".".join([parts[0], *parts[2:]]) if self.of_model else self.name
 
-    @property
+    @cached_property
     def of_model(self) -> str:
         """The kind of model that has this field; empty when every job has it."""
         parts = self.name.split(".")
         return parts[1] if parts[0] == "model" and len(parts) == 3 else ""
 
-    @property
+    @cached_property
     def info(self) -> FieldInfo:
         if self.of_model:
             return MODELS[self.of_model].model_fields[self.name.rsplit(".", 1)[1]]
@@ -57,7 +58,7 @@ class Field:
         assert info is not None
         return info
 
-    @property
+    @cached_property
     def widget(self) -> str:
         if self.name == "model.name" or get_origin(self.info.annotation) is Literal:
             return "choice"

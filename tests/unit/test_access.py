@@ -29,6 +29,9 @@ GET = {
     "runs-compare-loss": (OK, OK, UNKNOWN, LOGIN, LOGIN),
     "runs-rows": (OK, OK, OK, LOGIN, LOGIN),
     "launch": (OK, OK, OK, LOGIN, LOGIN),
+    "learn": (OK,) * 5,
+    "idea": (OK,) * 5,
+    "idea-start": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
     "launch-check": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
     "run": (OK, OK, UNKNOWN, LOGIN, LOGIN),
     "run-stop": (FORBIDDEN_METHOD, FORBIDDEN_METHOD, FORBIDDEN_METHOD, LOGIN, LOGIN),
@@ -82,6 +85,7 @@ POST = {
     "welcome": (UNKNOWN,) * 5,
     "launch": (FOUND, FOUND, FOUND, LOGIN, LOGIN),
     "launch-check": (OK, OK, OK, LOGIN, LOGIN),
+    "idea-start": (FOUND, FOUND, FOUND, LOGIN, LOGIN),
     "run-stop": (FOUND, FOUND, UNKNOWN, LOGIN, LOGIN),
     "account": (422, 422, 422, LOGIN, LOGIN),
     "token-take-back": (UNKNOWN, FOUND, UNKNOWN, LOGIN, LOGIN),  # the member's
@@ -109,7 +113,8 @@ BODIES = {"runs-bulk": {"do": "archive"}, "again": {"schedule": "gpipe"}}
 
 def address(name, people):
     values = {
-        "run_id": people.run.pk, "token": people.token, "link_id": people.link.pk, "rank": 0, "key": "steps-csv",
+        "run_id": people.run.pk, "token": people.token, "link_id": people.link.pk, "rank": 0,
+        "key": "bubble" if name.startswith("idea") else "steps-csv",
         "name": "pipeline" if name.endswith("panel") else "loss",
         "token_id": tokens.make(people.user("member"), "ci", ["read"])[0].pk,
         "view_id": SavedView.objects.create(user=people.user("member"), name=secrets.token_hex(4), address="q=state:failed").pk,

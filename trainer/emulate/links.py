@@ -71,6 +71,13 @@ class Ports:
         return self._ranks + self._placement.servers[rank] * self._per_server + self._local[rank] % self._per_server
 
 
+def as_counted(spec: JobSpec, placement: Placement, source: int, target: int) -> LinkClass:
+    """The link as a payload's bytes see it: slowed down, and of sizes that count for more."""
+    link, links = link_between(spec, placement, source, target), spec.links
+    return LinkClass(link.word, link.latency_seconds * links.slow_down,
+                     link.bytes_per_second / links.slow_down / links.size_factor)
+
+
 class Links:
     """The links of `rank` in a job whose `links.kind` is modelled. `book` is where the job's ranks keep their ports."""
 
@@ -86,10 +93,7 @@ class Links:
         return f"modelled, {links.slow_down:g} times slower; sizes count {links.size_factor:g} times"
 
     def as_counted(self, source: int, target: int) -> LinkClass:
-        """The link as a payload's bytes see it: slowed down, and of sizes that count for more."""
-        link, links = link_between(self._spec, self._placement, source, target), self._spec.links
-        return LinkClass(link.word, link.latency_seconds * links.slow_down,
-                         link.bytes_per_second / links.slow_down / links.size_factor)
+        return as_counted(self._spec, self._placement, source, target)
 
     def word(self, peer: int) -> str:
         return f"emulated {self.as_counted(self._rank, peer).word}"

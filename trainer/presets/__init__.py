@@ -6,10 +6,11 @@ from trainer.complaints import FieldError, SpecError
 from trainer.presets import copies, networks, pipelines, products, recipes, stages
 from trainer.presets.kit import Preset
 
-PRESETS = {
-    preset.key: preset
-    for part in (pipelines, copies, stages, products, networks, recipes) for preset in part.PRESETS
+GROUPS = {
+    "Pipelines": pipelines.PRESETS, "Copies": copies.PRESETS, "Inside a stage": stages.PRESETS, "Products": products.PRESETS,
+    "Network": networks.PRESETS, "Recipes": recipes.PRESETS,
 }
+PRESETS = {preset.key: preset for group in GROUPS.values() for preset in group}
 
 
 def preset(key: str) -> Preset:

@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from dashboard.charts.panels import panels_of
+from dashboard.learn.ideas import IDEAS
 from dashboard.runs import state
 from dashboard.runs.access import Access, access
 from dashboard.runs.exports.formats import FORMATS
@@ -61,6 +62,7 @@ def _context(seen: Access, request: HttpRequest, read_base: str, socket_path: st
         "share_links": [],
         "new_share_url": "",
         "definitions": DEFINITIONS | PAGE_DEFINITIONS,
+        "guide": IDEAS.get(request.GET.get("learn", "")),
         "panels": panels,
         "panel_shown": wanted if any(panel.key == wanted for panel in panels) else panels[0].key,
         "spec_json": json.dumps(seen.run.spec_json, indent=2, ensure_ascii=False),

@@ -11,6 +11,7 @@ import { Timeline } from "../timeline/timeline.js";
 import { chart } from "../views/chart.js";
 import { Details } from "../views/details.js";
 import { bindDialogs } from "../views/dialogs.js";
+import { bindGuide } from "../views/guide.js";
 import { bindTimelineKeys } from "../views/keys.js";
 import { bindMenus } from "../views/menus.js";
 import { Now, median, stepNs } from "../views/now.js";
@@ -49,6 +50,7 @@ const fetchIdeal = idealFetcher(readBase, spec.pace.kind === "paced", timeline.t
 const tools = new Tools(part, timeline, part("announcer"), { fetchIdeal, toggleTable: () => table.flip() });
 bindDialogs();
 bindMenus();
+bindGuide(root, panels);
 bindTimelineKeys(timeline, interaction, tools, document.getElementById("keys-dialog"));
 
 let link = null;

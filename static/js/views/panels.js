@@ -10,6 +10,7 @@ const UPDATE_MS = 2000;
 
 const MODULES = {
   pipeline: () => import("./panels/pipeline.js"),
+  explain: () => import("./panels/explain.js"),
   memory: () => import("./panels/memory.js"),
   log: () => import("./panels/log.js"),
 };
