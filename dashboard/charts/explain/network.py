@@ -75,8 +75,8 @@ def _together(spec: JobSpec, group: list[int], messages: Counter[int]) -> list[R
 
 
 def _words(messages: Counter[int], own_ms: float, own: str, other_ms: float, other: str) -> str:
-    return (f"A step's {messages.total()} AllReduces, the largest of {max(messages):,} bytes, take {own_ms:.3g} ms by α and β {own} "
-            f"and {other_ms:.3g} ms {other}.")
+    return (f"A step's {messages.total()} AllReduces, the largest of {max(messages):,} bytes, take {own_ms:.3g} ms by α and β "
+            f"{own} and {other_ms:.3g} ms {other}.")
 
 
 def _no_more_than_over_the_pace(seen: Seen, remedy: Remedy) -> Remedy:
