@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -102,7 +103,7 @@ def device_misfits(spec: JobSpec) -> list[FieldError]:
 def _perceptron(model: Perceptron) -> tuple[float, float]:
     """(weights, features in and out) of the average layer."""
     widths = [_PIXELS, *[model.width] * model.hidden_layers, _DIGITS]
-    pairs = list(zip(widths, widths[1:], strict=False))
+    pairs = list(pairwise(widths))
     return (sum(one * other for one, other in pairs) / len(pairs), sum(one + other for one, other in pairs) / len(pairs))
 
 
