@@ -33,7 +33,7 @@ class Life:
         again = self.reached_step - self.first_step + 1
         whence = f"from the checkpoint before step {self.first_step}" if self.first_step else "from the start"
         steps = "no step is" if again <= 0 else "1 step is" if again == 1 else f"{again} steps are"
-        return f"{self.cause} All ranks begin again {whence}: {steps} done again."
+        return f"Restart {self.number}: {self.cause} All ranks begin again {whence}: {steps} done again."
 
 
 FIRST_LIFE = Life()

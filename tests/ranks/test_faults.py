@@ -64,7 +64,8 @@ def test_a_killed_rank_costs_steps_and_changes_nothing(host: str, tmp_path: Path
 
 
 def test_the_second_life_goes_on_counting_frames_and_time(host: str, tmp_path: Path) -> None:
-    spec = job(checkpoint_every=3, restarts=2, faults=[{"kind": "kill", "rank": 0, "step": 4}, {"kind": "kill", "rank": 3, "step": 8}])
+    kills = [{"kind": "kill", "rank": 0, "step": 4}, {"kind": "kill", "rank": 3, "step": 8}]
+    spec = job(checkpoint_every=3, restarts=2, faults=kills)
     hosted = settled(host, spec, tmp_path)
     for numbers in hosted.frames:
         assert numbers == sorted(set(numbers))

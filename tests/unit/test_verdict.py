@@ -60,7 +60,8 @@ def test_a_rank_that_saved_its_records_on_sigterm_was_killed_by_it():
 def test_who_waited_in_vain_is_not_to_blame_but_who_did_not_come():
     verdict = judge([ended(1, 1), ended(0, 11), ended(2, 143, step=5, by_host=True), ended(3, 1)], "")
     assert (verdict.state, verdict.rank) == (State.FAILED, 2)
-    assert verdict.reason == ("Rank 2 did not come: it took part in nothing more in step 5, and rank 0 waited until its time-out.")
+    assert verdict.reason == (
+        "Rank 2 did not come: it took part in nothing more in step 5, and rank 0 waited until its time-out.")
 
 
 def test_when_all_have_waited_in_vain_nobody_is_named_as_missing():

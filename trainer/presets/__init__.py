@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from trainer.complaints import FieldError, SpecError
-from trainer.presets import copies, networks, pipelines, products, recipes, stages
+from trainer.presets import copies, faults, networks, pipelines, products, recipes, stages
 from trainer.presets.kit import Preset
 
 PRESETS = {
     preset.key: preset
-    for part in (pipelines, copies, stages, products, networks, recipes) for preset in part.PRESETS
+    for part in (pipelines, copies, stages, products, networks, recipes, faults) for preset in part.PRESETS
 }
 
 
