@@ -63,7 +63,8 @@ def values_of(spec: JobSpec) -> dict[str, str]:
         for part in one.name.split(".")[2 if one.of_model else 0:]:
             at = at[part]
         if one.is_json:
-            shown[one.name] = json.dumps([{key: value for key, value in item.items() if value is not None} for item in at]) if at else ""
+            items = [{key: value for key, value in item.items() if value is not None} for item in at]
+            shown[one.name] = json.dumps(items) if items else ""
         elif one.widget == "list":
             shown[one.name] = ", ".join(map(str, at))
         elif one.widget != "switch":

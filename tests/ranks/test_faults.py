@@ -45,7 +45,8 @@ def settled(host: str, spec: JobSpec, folder: Path) -> Hosted:
 
 @pytest.mark.parametrize("changes", [
     {}, {"grid": {"pp": 2, "tp": 2}, "batch": 8}, {"grid": {"dp": 2}, "splits": {"data": {"mode": "zero-1"}}},
-    {"grid": {"dp": 2}, "splits": {"data": {"mode": "zero-3"}}}, {"grid": {"dp": 2}, "splits": {"data": {"mode": "parameter-server"}}},
+    {"grid": {"dp": 2}, "splits": {"data": {"mode": "zero-3"}}},
+    {"grid": {"dp": 2}, "splits": {"data": {"mode": "parameter-server"}}},
     {"grid": {"ep": 2}, "model": {**JOB["model"], "name": "moe", "experts": 4}},
 ], ids=["pp×dp", "pp×tp", "zero-1", "zero-3", "parameter-server", "experts"])
 def test_a_killed_rank_costs_steps_and_changes_nothing(host: str, tmp_path: Path, changes: dict[str, Any]) -> None:
