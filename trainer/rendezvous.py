@@ -74,18 +74,23 @@ def message_groups(
 
 
 class SharedClock:
-    """The run's clock on this rank: measured against rank 0's, told to the writer, measured again now and then."""
+    """The run's clock on this rank: measured against rank 0's, told to the writer, measured again now and then.
 
-    def __init__(self, rank: int, store: dist.Store, writer: Writer):
+    `zero_ns` is where an earlier life of the run had its zero, or 0; `keep_zero` keeps a new one for lives to come.
+    """
+
+    def __init__(self, rank: int, store: dist.Store, writer: Writer, zero_ns: int, keep_zero: Callable[[int], None]):
         self._server = ClockServer(HOST) if rank == 0 else None
         self._keeper: ClockKeeper | None = None
         if self._server is not None:
-            zero_ns = time.monotonic_ns()
-            unix_ns = time.time_ns() - (time.monotonic_ns() - zero_ns)
+            is_first, zero_ns = not zero_ns, zero_ns or time.monotonic_ns()
+            keep_zero(zero_ns)
             store.set("clock", json.dumps([*self._server.address, zero_ns]))
             self.run_clock = RunClock(zero_ns)
             writer.set_clock(0, 0.0)
-            writer.mark("zero", str(unix_ns), at_ns=zero_ns)
+            if is_first:
+                unix_ns = time.time_ns() - (time.monotonic_ns() - zero_ns)
+                writer.mark("zero", str(unix_ns), at_ns=zero_ns)
         else:
             host, port, zero_ns = json.loads(store.get("clock"))
             self.run_clock = RunClock(zero_ns)

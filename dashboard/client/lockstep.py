@@ -171,7 +171,7 @@ class Run:
 def summary(run: Run) -> list[tuple[str, str]]:
     """The figures that matter most, as words."""
     figures = {key: value for key, value in run.figures.items() if value is not None}
-    paced = ", paced" if run.spec["pace"]["kind"] == "paced" else ""
+    paced = ", paced" if run.spec["pace"]["kind"] != "real" else ""
     return [
         ("steps", f"{run.steps_done} of {run.spec['steps']}"),
         ("bubble", f"{figures['bubble_share']:.1%}" if "bubble_share" in figures else "–"),

@@ -53,6 +53,7 @@ class PipelineRank:
         """
         self._step, self._losses = step, []
         self._memory.begin_step(step, inputs, targets, self._here)
+        self._pacer.begin_step(step)
         self._free_ns = time.monotonic_ns()
         self._receives = iter(self._letters)
         self._post(RECEIVES_AHEAD)

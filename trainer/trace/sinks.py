@@ -98,6 +98,14 @@ def read_frames(path: Path, at: int = 0) -> Iterator[tuple[bytes, int]]:
             yield header + body, at
 
 
+def whole_bytes(path: Path) -> int:
+    """The size of a file of frames, once a frame that was cut off at its end is taken away; 0 if there is none."""
+    end = max((end for _, end in read_frames(path)), default=0)
+    if path.exists() and path.stat().st_size > end:
+        os.truncate(path, end)
+    return end
+
+
 def resend_spill(path: Path, sink: Sink) -> int:
     """Send what a rank that is gone left in its spill file; how many frames went.
 
