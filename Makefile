@@ -4,9 +4,9 @@ PYTHON ?= python3.11
 PORT ?= 8000
 BIN := .venv/bin
 INSTALLED := .venv/installed
-BENCHES ?= start live
+BENCHES ?= start live overhead timeline windows list
 
-.PHONY: help setup run test lint bench pictures browser lock clean
+.PHONY: help setup run test lint bench pictures browser axe lock clean
 
 help:
 	@echo "make run     set up, start everything, print the address   (PORT=$(PORT))"
@@ -30,7 +30,7 @@ $(INSTALLED): requirements.lock
 run: setup
 	@exec $(BIN)/python manage.py up --port $(PORT)
 
-test: setup browser lint
+test: setup browser axe lint
 	$(BIN)/python -m pytest $(TESTS)
 
 lint: setup
@@ -53,6 +53,15 @@ browser:
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; \
 	  else echo "The browser tests need Chromium: install your system's package (such as: sudo apt-get install chromium)." >&2; exit 2; fi; }
 
+# The accessibility rules that a test runs over the run page; without npm that test is skipped.
+AXE := test-artifacts/axe.min.js
+AXE_VERSION := 4.10.3
+
+axe:
+	@test -s $(AXE) || ! command -v npm >/dev/null || { mkdir -p $(dir $(AXE)) && \
+	  (cd $(dir $(AXE)) && npm pack --silent axe-core@$(AXE_VERSION) >/dev/null && tar -xzf axe-core-$(AXE_VERSION).tgz -O package/axe.min.js >axe.part \
+	    && mv axe.part axe.min.js && rm axe-core-$(AXE_VERSION).tgz) || echo "axe-core could not be fetched; its test is skipped." >&2; }
+
 lock:
 	$(BIN)/pip-compile --quiet --extra dev --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
 	  --output-file requirements.lock pyproject.toml
@@ -60,4 +69,4 @@ lock:
 	@sed -i -E 's/^(torch==[0-9.]+)\+.*/\1/; s|^#    pip-compile.*|#    make lock|' requirements.lock
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache test-artifacts
+	rm -rf .venv .mypy_cache .ruff_cache .hypothesis .pytest_cache .import_linter_cache test-artifacts

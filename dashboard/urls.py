@@ -8,5 +8,7 @@ urlpatterns = [
     path("", include("dashboard.comments.urls")),
     path("", include("dashboard.notices.urls")),
     path("", include("dashboard.charts.urls")),
+    path("", include("dashboard.live.urls")),
+    path("", include("dashboard.learn.urls")),
     path("", include("dashboard.api.urls")),
 ]

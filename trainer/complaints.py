@@ -44,12 +44,14 @@ def from_pydantic(error: ValidationError) -> list[FieldError]:
 
 def _translated(item: Any) -> FieldError:
     path = [str(part) for part in item["loc"]]
+    if path[0] != "faults":  # of a list of numbers one does not say which is wrong
+        path = [part for part in path if not part.isdigit()]
     if path[:1] == ["model"] and len(path) > 1 and path[1] in ("perceptron", "gpt", "moe"):
         del path[1]  # pydantic names the chosen model inside the path; people do not write it
-    return FieldError(".".join(path), item["input"], _message(item))
+    return FieldError(".".join(path), item["input"], _message(item, path))
 
 
-def _message(item: Any) -> str:
+def _message(item: Any, path: list[str]) -> str:
     context = item.get("ctx", {})
     match item["type"]:
         case "extra_forbidden":
@@ -60,6 +62,12 @@ def _message(item: Any) -> str:
             return "a whole number would do"
         case "float_type":
             return "a number would do"
+        case "missing":
+            return f"it has no {path[-1]}; one would do, such as {{\"kind\": \"slow-rank\", \"rank\": 1, \"factor\": 2}}"
+        case "tuple_type" | "model_type" if path[0] == "faults":
+            return 'a list of faults would do, such as [{"kind": "slow-rank", "rank": 1, "step": 5, "factor": 2}]'
+        case "tuple_type":
+            return "a list of whole numbers would do, such as [1, 2, 1]"
         case "literal_error" | "union_tag_invalid":
             return f"{context.get('expected') or context.get('expected_tags')} would do"
         case "union_tag_not_found":
@@ -72,6 +80,8 @@ def _message(item: Any) -> str:
             return f"{context['le']} or less would do"
         case "string_too_long":
             return f"at most {context['max_length']} characters would do"
+        case "too_long":
+            return f"at most {context['max_length']} of them would do"
         case _:
             return item["msg"][0].lower() + item["msg"][1:]
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.complaints import FieldError, choices
+from trainer.emulate.devices import device_misfits
+from trainer.emulate.faults import fault_misfits
+from trainer.network_misfits import network_misfits
 from trainer.schedules import fits, puts_off_weights
 
 if TYPE_CHECKING:
@@ -20,6 +23,9 @@ def complaints(spec: JobSpec) -> list[FieldError]:
     found += fits.complaints(spec) + _expert_misfits(spec)
     if not found:  # which a schedule that can be made takes
         found += _data_misfits(spec)
+    if spec.optimizer.warmup_steps >= spec.steps:
+        found.append(FieldError("optimizer.warmup_steps", spec.optimizer.warmup_steps,
+                                f"of {spec.steps} steps none would have the full rate; {spec.steps - 1} or less would do"))
     share = grid.copies * schedule.micro_batches
     if spec.batch % share:
         lower, upper = spec.batch // share * share, (spec.batch // share + 1) * share
@@ -31,7 +37,7 @@ def complaints(spec: JobSpec) -> list[FieldError]:
                   for axis in ("cp", "tp") if getattr(grid, axis) != 1]
     else:
         found += _head_misfits(spec.model) + _tensor_misfits(spec, spec.model) + _context_misfits(spec, spec.model)
-    return found
+    return found + network_misfits(spec) + device_misfits(spec) + fault_misfits(spec)
 
 
 def _data_misfits(spec: JobSpec) -> list[FieldError]:

@@ -7,25 +7,22 @@ import math
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
 from trainer import misfits
 from trainer.complaints import FieldError, SpecError, from_pydantic
+from trainer.emulate.orders import Faults, Pace
+from trainer.part import Part
 
 VOCABULARY = 256  # a GPT reads and writes bytes
-
-
-class Part(BaseModel):
-    """A part of a JobSpec: unknown keys, NaN and infinities are refused, values never change."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=True)
 
 
 class Perceptron(Part):
     """Fully connected 784–16–16–10 by default: 13,002 parameters, the classic digit reader."""
 
+    most_layers: ClassVar[int] = 65
     name: Literal["perceptron"] = "perceptron"
-    hidden_layers: Annotated[int, Field(ge=1, le=64)] = 2
+    hidden_layers: Annotated[int, Field(ge=1, le=most_layers - 1)] = 2
     width: Annotated[int, Field(ge=1, le=4096)] = 16
 
     @property
@@ -38,8 +35,9 @@ class Gpt(Part):
     """A decoder-only transformer over bytes."""
 
     vocabulary: ClassVar[int] = VOCABULARY
+    most_layers: ClassVar[int] = 96
     name: Literal["gpt"] = "gpt"
-    layers: Annotated[int, Field(ge=1, le=96)] = 4
+    layers: Annotated[int, Field(ge=1, le=most_layers)] = 4
     width: Annotated[int, Field(ge=8, le=4096)] = 32
     heads: Annotated[int, Field(ge=1, le=64)] = 4
     context: Annotated[int, Field(ge=2, le=4096)] = 32
@@ -84,11 +82,16 @@ class GridSpec(Part):
         return self.dp * self.ep
 
 
+# A tuple, so that a JobSpec can be a key; what JSON has is a list.
+Layers = Annotated[tuple[Annotated[int, Field(ge=1, le=96)], ...], Field(max_length=1024),
+                   BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given)]
+
+
 class ScheduleSpec(Part):
     """The order of a pipeline's actions; without a pipeline, micro-batches accumulate gradients.
 
-    `chunks` is how many stages each rank holds. `csv` is a schedule of one's own, for the name csv
-    (trainer.schedules.csv_text).
+    `chunks` is how many stages each rank holds, `layers` how many layers each stage has, in the order of stages; empty
+    means equally many. `csv` is a schedule of one's own, for the name csv (trainer.schedules.csv_text).
     """
 
     name: Literal[
@@ -97,6 +100,7 @@ class ScheduleSpec(Part):
     micro_batches: Annotated[int, Field(ge=1, le=4096)] = 8
     chunks: Annotated[int, Field(ge=1, le=16)] = 1
     split_backward: bool = False
+    layers: Layers = ()
     csv: Annotated[str, Field(max_length=65_536)] = ""
 
 
@@ -134,20 +138,79 @@ class SplitsSpec(Part):
 
 
 class OptimizerSpec(Part):
+    """How gradients change the weights. The rate rises over `warmup_steps`, then falls to `final_share` of it at the last step.
+
+    A gradient longer than `clip_norm` is shortened to it; 0 leaves every gradient as it is.
+    """
+
     name: Literal["sgd", "adamw"] = "adamw"
     learning_rate: Annotated[float, Field(gt=0, le=10)] = 3e-3
+    warmup_steps: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    decay: Literal["none", "linear", "cosine"] = "none"
+    final_share: Annotated[float, Field(ge=0, le=1)] = 0.1
+    weight_decay: Annotated[float, Field(ge=0, le=1)] = 0.0
+    clip_norm: Annotated[float, Field(ge=0, le=1e6)] = 0.0
 
 
-class Pace(Part):
-    """`real` slows nothing. `paced` stretches every action of a stage to a modelled duration."""
+class CollectivesSpec(Part):
+    """By which algorithm each collective goes (trainer.collectives.plans): the backend's own, ours by name, or of ours
+    the one that α and β make the quickest."""
 
-    kind: Literal["real", "paced"] = "real"
-    forward_ms: Annotated[float, Field(gt=0, le=60_000)] = 20.0
-    backward_ms: Annotated[float, Field(gt=0, le=60_000)] = 40.0
+    all_reduce: Literal["backend", "auto", "ring", "tree", "recursive-doubling", "halving-doubling"] = "backend"
+    all_gather: Literal["backend", "auto", "ring", "tree", "recursive-doubling", "bruck", "pat"] = "backend"
+    reduce_scatter: Literal["backend", "auto", "ring", "tree", "recursive-halving", "pat"] = "backend"
+    all_to_all: Literal["backend", "auto", "ring", "bruck"] = "backend"
+    broadcast: Literal["backend", "auto", "ring", "tree"] = "backend"
+    reduce: Literal["backend", "auto", "ring", "tree"] = "backend"
+    barrier: Literal["backend", "auto", "ring", "tree", "recursive-doubling"] = "backend"
+
+    @property
+    def own(self) -> bool:
+        """Whether any of them is ours."""
+        return any(name != "backend" for name in self.model_dump().values())
+
+
+InServer = Literal["nvlink-4", "nvlink-5", "pcie-5", "pcie-6"]
+BetweenServers = Literal["infiniband-ndr", "infiniband-xdr", "roce-v2"]
+
+
+class LinksSpec(Part):
+    """`real`, or modelled by classes of links (trainer.emulate.link_classes).
+
+    What a message takes is multiplied by `slow_down`, and it counts as `size_factor` times as long as it is.
+    """
+
+    kind: Literal["real", "modelled"] = "real"
+    in_server: InServer = "nvlink-4"
+    in_rack: BetweenServers = "infiniband-ndr"
+    between_racks: BetweenServers = "infiniband-ndr"
+    ports_per_server: Annotated[int, Field(ge=1, le=64)] = 1
+    slow_down: Annotated[float, Field(ge=1, le=1e6)] = 1000.0
+    size_factor: Annotated[float, Field(ge=1, le=1e9)] = 1.0
+
+
+class PlacementSpec(Part):
+    """Where modelled links find the ranks: by rule, or by a list of each rank's server, as text: "0, 0, 1, 1"."""
+
+    gpus_per_server: Annotated[int, Field(ge=1, le=1024)] = 8
+    servers_per_rack: Annotated[int, Field(ge=1, le=1024)] = 4
+    servers: Annotated[str, Field(max_length=8192)] = ""
+
+    @property
+    def server_of_rank(self) -> list[int]:
+        """Empty for the rule; ValueError where `servers` is no list of whole numbers."""
+        return [int(number) for number in self.servers.split(",")] if self.servers.strip() else []
 
 
 class JobSpec(Part):
-    """A whole job. `batch` counts samples a step over all copies of the model."""
+    """A whole job. `batch` counts samples a step over all copies of the model.
+
+    Under the precision bf16 weights, their gradients and what stages hand on are float32; matrix products are bfloat16
+    (torch.autocast). `checkpointing` of each layer keeps its input alone and runs it again in the backward.
+
+    After every `checkpoint_every` steps (0: never) all that training needs to go on is put on disk. A job that has lost a
+    rank begins again from there, or from the start, at most `restarts` times.
+    """
 
     name: Annotated[str, Field(max_length=120)] = ""
     model: Annotated[Perceptron | Gpt | Moe, Field(discriminator="name")] = Field(default_factory=Gpt)
@@ -156,9 +219,16 @@ class JobSpec(Part):
     schedule: ScheduleSpec = Field(default_factory=ScheduleSpec)
     optimizer: OptimizerSpec = Field(default_factory=OptimizerSpec)
     pace: Pace = Field(default_factory=Pace)
+    collectives: CollectivesSpec = Field(default_factory=CollectivesSpec)
+    links: LinksSpec = Field(default_factory=LinksSpec)
+    placement: PlacementSpec = Field(default_factory=PlacementSpec)
+    faults: Faults = ()
+    checkpoint_every: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    restarts: Annotated[int, Field(ge=0, le=100)] = 0
     batch: Annotated[int, Field(ge=1, le=1_048_576)] = 32
     steps: Annotated[int, Field(ge=1, le=1_000_000)] = 30
-    precision: Literal["float32", "float64"] = "float32"
+    precision: Literal["float32", "float64", "bf16"] = "float32"
+    checkpointing: Literal["none", "layer"] = "none"
     device: Literal["cpu", "cuda"] = "cpu"
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
     timeout_seconds: Annotated[float, Field(ge=5, le=3600)] = 60.0

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from pathlib import Path
 
 import torch
 import torch._dynamo  # an optimizer loads it at its first step, which takes two seconds: let the host of ranks do that once
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from trainer.checkpoints import Checkpoints
 from trainer.data import data_of
 from trainer.data.order import share
+from trainer.emulate.links import Links
 from trainer.emulate.pace import Pacer
 from trainer.grid import Grid, averaging_axes
 from trainer.models import DTYPES, model_of
+from trainer.models.checkpointed import Checkpointed
+from trainer.probes.stopwatch import Stopwatch
+from trainer.recipe import Recipe, optimizer_of
 from trainer.schedules import schedule_of
 from trainer.schedules.actions import Do, homes
-from trainer.spec import JobSpec, OptimizerSpec
+from trainer.schedules.cuts import layers_of
+from trainer.spec import JobSpec
 from trainer.splits.chunk import Chunk
 from trainer.splits.data import Alone, Replica, prove_equal
 from trainer.splits.data_split import copies_of
+from trainer.splits.footprint import StageMemory
 from trainer.splits.messages import Messages
+from trainer.splits.norm import GradientNorm
 from trainer.splits.pipeline import PipelineRank
 from trainer.splits.run_clock import RunClock
 from trainer.splits.stage import StageSplit
@@ -48,23 +57,24 @@ class Training:
         for stage in self._stages:
             module = self._build(stage)
             self._split.split(stage, module)
-            self.modules[str(stage)] = module
+            self.modules[str(stage)] = self._keeping(module)
             self._warm_up(stage)
 
     def connect(self, groups: dict[str, dist.ProcessGroup], letters: dict[str, dist.ProcessGroup],
-                clock: RunClock, writer: Writer) -> None:
-        """`groups` by axis, `letters` for activations and gradients between stages."""
+                clock: RunClock, writer: Writer, links: Links | None, slowness: Callable[[int], float]) -> None:
+        """`groups` by axis, `letters` for activations and gradients between stages; `links` where they are modelled;
+        `slowness` of this rank by step."""
         self._writer = writer
-        self._split.connect(groups, writer.add)
+        self._split.connect(groups, writer.add, links)
         axis = averaging_axes(self.spec.grid)
-        self.copies = copies_of(self.spec.splits.data, self.modules, groups.get(axis), axis, clock, writer.add)
+        self.copies = copies_of(self.spec.splits.data, self.modules, groups.get(axis), axis, clock, writer.add, links)
         loss = self._split.loss(self._model)
         chunks = {stage: self._chunk(stage, self.copies.replicas[str(stage)], loss) for stage in self._stages}
-        self._rank = PipelineRank(self._actions, chunks, self._homes, self._address.pp,
-                                  self._messages(letters, clock, writer.add),
-                                  Pacer(self.spec.pace, self.spec.schedule.chunks), writer.add)
-        owned = self.copies.owned.values()
-        self._optimizer = optimizer_of(self.spec.optimizer, owned) if owned else None
+        self.letters = messages = self._messages(letters, clock, writer.add, links)
+        self.memory = StageMemory(self.modules, chunks, messages, writer.counter, self._device)
+        self._rank = PipelineRank(self._actions, chunks, self._homes, self._address.pp, messages, Pacer(self.spec, slowness),
+                                  Stopwatch(self._device), self.memory, writer.add)
+        self._recipe = Recipe(self.spec, list(self.copies.owned.values()), self._gradient_norm())
 
     def step(self, step: int) -> None:
         """One step with all its spans and counters. Every rank has to take it."""
@@ -78,9 +88,9 @@ class Training:
         if loss is not None and self.copies.group is not None:
             averaged = dist.all_reduce(loss, group=self.copies.group, async_op=True)
         self._complete_gradients(step)
-        if self._optimizer is not None:
-            self._optimizer.step()
+        norm = self._recipe.step(step)
         self.copies.spread(step)
+        self.memory.end_step()
         if averaged is not None:
             averaged.wait()
         ended_ns = time.monotonic_ns()
@@ -90,12 +100,18 @@ class Training:
             return
         self._split.count(self._writer.counter, step, ended_ns)
         if loss is not None:
-            self._count(step, loss.item() / (self.spec.grid.copies * self.spec.grid.cp), ended_ns)
+            self._count(step, loss.item() / (self.spec.grid.copies * self.spec.grid.cp), norm, ended_ns)
 
     def _complete_gradients(self, step: int) -> None:
         """After the last backward; then what `copies` own has the gradients of the whole batch."""
         self.copies.complete_gradients(step)
         self._split.complete_gradients(self.copies.owned)
+
+    def checkpoints(self, rank: int, folder: Path) -> Checkpoints:
+        """Of what this rank has once it is connected: its pieces, or its stages whole."""
+        parameters = self.copies.owned if self.copies.in_pieces else dict(self.modules.named_parameters())
+        return Checkpoints(self.spec, rank, folder, parameters, self._recipe.optimizer,
+                           lambda text, step: self._writer.mark("checkpoint", text, step))
 
     def prove_equal(self) -> bool:
         """Whether there were copies to compare; UnequalCopies if they are not equal."""
@@ -104,11 +120,22 @@ class Training:
             prove_equal(self._split.in_all_copies(whole), self.copies.group)
         return self._split.prove_equal(whole) or self.copies.group is not None
 
-    def _count(self, step: int, loss: float, at_ns: int) -> None:
-        assert self._optimizer is not None, "the first of all copies has one, however they share it"
+    def _count(self, step: int, loss: float, norm: Tensor | None, at_ns: int) -> None:
         self._writer.counter("loss", loss, step, at_ns)
         self._writer.counter("samples", self.spec.batch, step, at_ns)
-        self._writer.counter("learning_rate", self._optimizer.param_groups[0]["lr"], step, at_ns)
+        self._writer.counter("learning_rate", self._recipe.rate(step), step, at_ns)
+        if norm is not None:
+            self._writer.counter("grad_norm", norm.item(), step, at_ns)
+
+    def _gradient_norm(self) -> GradientNorm | None:
+        """Where a rank holds the whole gradient its length costs no message. Else it makes all ranks wait for each
+        other at the end of a step, which is only done to clip."""
+        grid, owned, in_pieces = self.spec.grid, self.copies.owned, self.copies.in_pieces
+        if self.spec.ranks == grid.dp * grid.cp and not in_pieces:
+            return GradientNorm(list(owned.values()), None, self._device)
+        if not self.spec.optimizer.clip_norm:
+            return None
+        return GradientNorm(self._split.counted(owned, in_pieces), dist.group.WORLD, self._device)
 
     def _samples(self, step: int) -> tuple[Tensor | None, Tensor | None]:
         """What this rank's stages need of the step's samples, a first axis for micro-batches: inputs, targets."""
@@ -125,22 +152,29 @@ class Training:
 
     def _build(self, stage: int) -> nn.Sequential:
         """The stage's whole layers, with the values that the unsplit model has there."""
-        layers = self._model.layers // len(self._homes)
-        return self._model.stage(stage * layers, (stage + 1) * layers).to(self._device)
+        layers = layers_of(self.spec)
+        first = sum(layers[:stage])
+        return self._model.stage(first, first + layers[stage]).to(self._device)
+
+    def _keeping(self, module: nn.Sequential) -> nn.Sequential:
+        """The stage, which keeps of its activations what the job says."""
+        return Checkpointed(*module) if self.spec.checkpointing == "layer" else module
 
     def _chunk(self, stage: int, replica: Replica, loss: Callable[[Tensor, Tensor], Tensor]) -> Chunk:
-        return Chunk(stage, len(self._homes), self._actions, replica, loss)
+        return Chunk(stage, len(self._homes), self._actions, replica, loss, mixed=self.spec.precision == "bf16")
 
-    def _messages(self, letters: dict[str, dist.ProcessGroup], clock: RunClock, add: Callable[[Row], None]) -> Messages:
+    def _messages(self, letters: dict[str, dist.ProcessGroup], clock: RunClock, add: Callable[[Row], None],
+                  links: Links | None) -> Messages:
         shape = self._split.hand_off_shape(self._model)
-        return Messages(shape, DTYPES[self.spec.precision], self._device, clock, add, letters, self._pipeline, "pp")
+        return Messages(shape, DTYPES[self.spec.precision], self._device, clock, add, letters, self._pipeline, "pp",
+                        links)
 
     def _warm_up(self, stage: int) -> None:
         """Run a stage like ours once and throw it away, or the first step would show what torch does only once.
 
         It is a whole one: the ranks that share a stage have not met yet.
         """
-        module = self._build(stage)
+        module = self._keeping(self._build(stage))
         chunk = self._chunk(stage, Alone(module), self._model.loss)
         samples = self.spec.micro_batch_samples
         inputs, targets = (part.to(self._device) for part in self._data.take(self._data.step(0)[:samples]))
@@ -160,8 +194,3 @@ class Training:
                 case Do.BACKWARD_WEIGHT:
                     chunk.backward_weights(action)
         optimizer.step()
-
-
-def optimizer_of(spec: OptimizerSpec, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-    kinds: dict[str, type[torch.optim.Optimizer]] = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}
-    return kinds[spec.name](parameters, lr=spec.learning_rate)  # type: ignore[call-arg]

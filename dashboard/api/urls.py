@@ -1,6 +1,7 @@
 from django.contrib.auth.decorators import login_not_required
 from django.urls import URLPattern, URLResolver, path
 
+from dashboard.api.client import client
 from dashboard.api.health import healthz
 from dashboard.api.routes import api
 
@@ -17,5 +18,6 @@ _urls, _app, _namespace = api.urls
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
+    path("client/lockstep.py", client, name="client"),
     path("api/v1/", (_answering_for_itself(_urls), _app, _namespace)),
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import deque
 from functools import lru_cache
 from threading import Lock
 from typing import Any
@@ -15,20 +16,25 @@ from dashboard.charts.chart import StepRow
 from dashboard.runs.models import Run
 from trainer.folder import run_folder, store_folder
 from trainer.trace import journal
-from trainer.trace.manifest import Manifest, load
-from trainer.trace.store_writer import journal_file
+from trainer.trace.manifest import Manifest, journal_file, load
 from trainer.trace.stream import EVENT, frames_key
 
 log = logging.getLogger(__name__)
 
 READ_ENTRIES = 256
 KEPT_RUNS = 16
+RECENT = 32  # steps whose whole rows are kept, a number for each rank in them
 CHARTED = ("loss", "bubble_share", "period_ns", "samples_per_second", "complete")  # the last three to compare runs
 
 
 def step_rows(run: Run) -> list[StepRow]:
     """One row a step, in the steps' order, with what charts show. When Redis is away, what is sealed."""
     return _steps_of(str(settings.CONF.home), run.id).read()
+
+
+def recent_rows(run: Run) -> list[dict[str, Any]]:
+    """The whole rows of the latest RECENT steps, in the steps' order."""
+    return _steps_of(str(settings.CONF.home), run.id).recent()
 
 
 class _Steps:
@@ -38,6 +44,7 @@ class _Steps:
         self._run_id = run_id
         self._folder = store_folder(run_folder(settings.CONF.home, run_id))
         self._rows: dict[int, StepRow] = {}
+        self._recent: deque[dict[str, Any]] = deque(maxlen=RECENT)
         self._journal_bytes = 0
         self._entry = "0-0"  # of the stream, the last that was looked at
         self._lock = Lock()
@@ -49,6 +56,12 @@ class _Steps:
             if not manifest.complete:
                 self._read_stream(manifest)
             return [self._rows[step] for step in sorted(self._rows)]
+
+    def recent(self) -> list[dict[str, Any]]:
+        self.read()
+        with self._lock:
+            latest = {row["step"]: row for row in self._recent}  # a row may come from the stream and then from the journal
+            return [latest[step] for step in sorted(latest)]
 
     def _read_journal(self, manifest: Manifest) -> None:
         valid = manifest.journals.get("steps", 0)
@@ -71,6 +84,7 @@ class _Steps:
 
     def _keep(self, rows: list[dict[str, Any]]) -> None:
         for row in rows:
+            self._recent.append(row)
             self._rows[row["step"]] = {"step": row["step"], **{key: row.get(key) for key in CHARTED}}
 
 

@@ -5,23 +5,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.conf import settings
-
 from dashboard.live.cursor import AfterEntry, AfterSealed, id_of
 from dashboard.live.handover import Sealed
 from dashboard.live.messages import Batch
-from trainer.folder import run_folder, store_folder
-from trainer.trace.manifest import NAME as MANIFEST
+from dashboard.runs.stored import store_of
+from trainer.trace.manifest import journal_file
 from trainer.trace.store import StoreReader
-from trainer.trace.store_writer import journal_file
-
-_Stamp = tuple[int, int]  # of a file: when it was written, and which it is
 
 
 class StoredHistory:
     def __init__(self, run_id: str):
-        self._folder = store_folder(run_folder(settings.CONF.home, run_id))
-        self._read: tuple[_Stamp | None, StoreReader, Sealed] | None = None
+        self._run_id = run_id
+        self._read: tuple[StoreReader, Sealed] | None = None
 
     def sealed(self) -> Sealed:
         return self._look()[1]
@@ -39,28 +34,20 @@ class StoredHistory:
 
     def _look(self) -> tuple[StoreReader, Sealed]:
         """The store as its manifest says now. Threads share what was read; it is replaced, never changed."""
-        stamp = self._stamp()  # first, so that a manifest written meanwhile is read again the next time
-        known = self._read
-        if known is None or known[0] != stamp:
-            reader = StoreReader(self._folder)
-            through = tuple(id_of(segment.last_id) for segment in reader.manifest.segments)
-            known = stamp, reader, Sealed(through, id_of(reader.manifest.sealed_through), reader.manifest.complete)
+        reader, known = store_of(self._run_id), self._read
+        if known is None or known[0] is not reader:
+            through = known[1].segments_through if known else ()
+            through += tuple(id_of(segment.last_id) for segment in reader.segments[len(through) :])
+            known = reader, Sealed(through, id_of(reader.manifest.sealed_through), reader.manifest.complete)
             self._read = known
-        return known[1], known[2]
-
-    def _stamp(self) -> _Stamp | None:
-        try:
-            status = (self._folder / MANIFEST).stat()
-        except FileNotFoundError:
-            return None
-        return status.st_mtime_ns, status.st_ino
+        return known
 
     def _steps(self, reader: StoreReader, start: int, most_bytes: int) -> tuple[list[dict[str, Any]], int]:
         """Whole rows of the steps' journal from a place in it on, and the place after them."""
         valid = reader.manifest.journals.get("steps", 0)
         if start >= valid:
             return [], start
-        with journal_file(self._folder, "steps").open("rb") as file:
+        with journal_file(reader.folder, "steps").open("rb") as file:
             file.seek(max(start - 1, 0))
             if start and file.read(1) != b"\n":
                 return [], valid  # a place that no batch gave: there is nothing to go on from

@@ -24,7 +24,7 @@ BATCH_MAGIC = b"LKB1"
 _HEAD = struct.Struct("<4sI")
 _PULL_KEYS = {"type", "after"}
 _LEAD_KEYS = {"type", "view"}
-_VIEW = re.compile(r"[\w=&,.%:~!*'()+-]{0,500}\Z", re.ASCII)
+_VIEW = re.compile(r"[\w=&,.%:~!*'()+-]{0,2000}\Z", re.ASCII)
 
 MOST_CLIENT_BYTES = 4096  # of one message from a browser
 

@@ -43,8 +43,7 @@ class Line:
     def cells(self) -> list[tuple[str, str, str]]:
         """Value, change, and what the change is worth, in words."""
         return [
-            (shown(self.definition.unit, value), "" if change is None or not at else f"{change:+.1%}".replace("%", " %"),
-             "" if at == 0 else _worth(p))
+            (shown(self.definition.unit, value), "" if at == 0 else _change(change), "" if at == 0 else _worth(p))
             for at, (value, change, p) in enumerate(zip(self.values, self.changes, self.p, strict=True))
         ]
 
@@ -107,6 +106,12 @@ def _line(key: str, definition: Definition, values: list[float | None], p: list[
     first = values[0]
     changes = [None if value is None or not first else value / first - 1 for value in values]
     return Line(key, definition, values, changes, p or [None] * len(values))
+
+
+def _change(share: float | None) -> str:
+    if share is None:
+        return ""
+    return "the same" if share == 0 else f"{share:+.1%}".replace("%", " %").replace("-", "−")
 
 
 def _worth(p: float | None) -> str:

@@ -15,7 +15,7 @@ from django.conf import settings
 log = logging.getLogger(__name__)
 
 RUN_TASK = "workers.run"
-EXPORT_TASK = "workers.export"
+EXPORT_TASK = "dashboard.export"
 EXPORTS_QUEUE = "exports"
 CHANGED = "run.changed"
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, MaxLen
@@ -14,6 +16,20 @@ from trainer.spec import Gpt, JobSpec, Moe, Perceptron
 
 MODELS: dict[str, type[Gpt] | type[Perceptron]] = {"gpt": Gpt, "moe": Moe, "perceptron": Perceptron}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}\Z")
+
+
+def _whole(given: str) -> int | str:
+    """The whole number that it is, or the text."""
+    text = given.strip()
+    return int(text) if _WHOLE.match(text) else text
+
+
+def _json(given: str) -> Any:
+    """What the text is as JSON, an empty one an empty list; or the text."""
+    try:
+        return json.loads(given) if given.strip() else []
+    except (ValueError, RecursionError):
+        return given
 
 
 @dataclass(frozen=True)
@@ -34,13 +50,13 @@ class Field:
         parts = self.name.split(".")
         return ".".join([parts[0], *parts[2:]]) if self.of_model else self.name
 
-    @property
+    @cached_property
     def of_model(self) -> str:
         """The kind of model that has this field; empty when every job has it."""
         parts = self.name.split(".")
         return parts[1] if parts[0] == "model" and len(parts) == 3 else ""
 
-    @property
+    @cached_property
     def info(self) -> FieldInfo:
         if self.of_model:
             return MODELS[self.of_model].model_fields[self.name.rsplit(".", 1)[1]]
@@ -51,7 +67,7 @@ class Field:
         assert info is not None
         return info
 
-    @property
+    @cached_property
     def widget(self) -> str:
         if self.name == "model.name" or get_origin(self.info.annotation) is Literal:
             return "choice"
@@ -59,7 +75,14 @@ class Field:
             return "switch"
         if self.lines > 1:
             return "lines"
+        if get_origin(self.info.annotation) is tuple:
+            return "list"
         return "text" if self.info.annotation is str else "number"
+
+    @property
+    def is_json(self) -> bool:
+        """Whether its text is JSON: a list of more than numbers."""
+        return self.widget == "lines" and get_origin(self.info.annotation) is tuple
 
     @property
     def choices(self) -> list[tuple[str, str]]:
@@ -77,7 +100,7 @@ class Field:
                 found["min"] = bound.gt
             elif isinstance(bound, Le):
                 found["max"] = bound.le
-            elif isinstance(bound, MaxLen):
+            elif isinstance(bound, MaxLen) and get_origin(self.info.annotation) is not tuple:
                 found["maxlength"] = bound.max_length
         if self.widget == "number":
             found["step"] = 1 if self.info.annotation is int else "any"
@@ -85,13 +108,17 @@ class Field:
 
     def read(self, given: str) -> Any:
         """The value a JobSpec takes; text that is no number stays text, so that the complaint can show it."""
+        if self.is_json:
+            return _json(given)
         if self.widget == "lines":
             return given.replace("\r\n", "\n")  # browsers send the former
+        if self.widget == "list":
+            return [_whole(part) for part in given.split(",")] if given.strip() else []
         if self.widget != "number":
             return given
-        text = given.strip()
-        if _WHOLE.match(text):
-            return int(text)
+        text = _whole(given)
+        if isinstance(text, int):
+            return text
         if self.info.annotation is float:
             try:
                 return float(text)

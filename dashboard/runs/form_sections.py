@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dashboard.runs.form_fields import Field
+from trainer.emulate.devices import DEVICES
+from trainer.emulate.link_classes import CLASSES
 
 
 @dataclass(frozen=True)
@@ -12,6 +15,20 @@ class Section:
     key: str
     title: str
     fields: tuple[Field, ...]
+
+
+_ALGORITHMS = {
+    "backend": "The backend's own", "auto": "The quickest by α and β", "ring": "Ring", "tree": "Tree",
+    "recursive-doubling": "Recursive doubling", "recursive-halving": "Recursive halving",
+    "halving-doubling": "Halving, then doubling", "bruck": "Bruck", "pat": "PAT: parallel aggregated trees",
+}
+_LINKS = {key: f"{link.word}, {link.bytes_per_second / 1e9:g} GB/s" for key, link in CLASSES.items()}
+
+
+def _choice(name: str, label: str, words: Mapping[str, str], help: str = "") -> Field:
+    """A field whose choices have their words in a list that several fields share."""
+    choices = dict(Field(name, label).choices)
+    return Field(name, label, help, options={choice: words[choice] for choice in choices})
 
 
 def _transformer(kind: str) -> tuple[Field, ...]:
@@ -85,22 +102,63 @@ SECTIONS = (
         }),
         Field("schedule.micro_batches", "Micro-batches", "Each copy's share of a batch is cut into so many."),
         Field("schedule.chunks", "Stages a rank", "1, but 2 in a V and 2 or more where stages interleave."),
+        Field("schedule.layers", "Layers of each stage", "Such as 1, 1, 2, 4; left empty, all have equally many."),
         Field("schedule.csv", "Your schedule", "A row for each rank, a cell for each action: 0F0,0F1,0B0 is stage, "
               "F, B, I or W, and micro-batch, as torch writes them.", lines=6, schedule="csv"),
         Field("schedule.split_backward", "Split backward", "The weights' gradient becomes an action of its own."),
     )),
     Section("pace", "Pace", (
-        Field("pace.kind", "Pace", options={"real": "Real: nothing is slowed", "paced": "Paced: every action takes a set time"}),
+        Field("pace.kind", "Pace", options={"real": "Real: nothing is slowed", "paced": "Paced: every action takes a set time",
+                                             "device": "Device: what a card would take, slowed down"}),
         Field("pace.forward_ms", "Forward", "Of one stage and micro-batch.", "ms"),
         Field("pace.backward_ms", "Backward", "Both gradients together.", "ms"),
+        Field("pace.device", "Card", "Peak rates as its maker states them, 40 % of them reached.", options={
+            key: device.word for key, device in DEVICES.items()}),
+        Field("pace.slow_down", "Slower", "So that one can watch: every action takes so many times as long.", "times"),
+    )),
+    Section("collectives", "Collectives", (
+        *(_choice(f"collectives.{name}", label, _ALGORITHMS) for name, label in (
+            ("all_reduce", "AllReduce"), ("all_gather", "AllGather"), ("reduce_scatter", "ReduceScatter"),
+            ("all_to_all", "AllToAll"), ("broadcast", "Broadcast"), ("reduce", "Reduce"), ("barrier", "Barrier"),
+        )),
+    )),
+    Section("links", "Links and places", (
+        Field("links.kind", "Links", options={"real": "Real: nothing is slowed", "modelled": "Modelled: by class of link"}),
+        _choice("links.in_server", "In a server", _LINKS),
+        _choice("links.in_rack", "Between servers", _LINKS, "Of one rack."),
+        _choice("links.between_racks", "Between racks", _LINKS),
+        Field("links.ports_per_server", "Network ports", "That a server's ranks share."),
+        Field("links.slow_down", "Slower", "So that one can watch: every message takes so many times as long.", "times"),
+        Field("links.size_factor", "Larger", "Every message counts as so many times as long as it is.", "times"),
+        Field("placement.gpus_per_server", "GPUs a server", "Tensor slices share one if they fit."),
+        Field("placement.servers_per_rack", "Servers a rack", "A pipeline shares one if it fits."),
+        Field("placement.servers", "Each rank's server", "Left empty, the rule places the ranks; or as 0, 0, 1, 1."),
+    )),
+    Section("faults", "Faults and restarts", (
+        Field("faults", "Faults", 'A list, such as [{"kind": "slow-rank", "rank": 1, "step": 5, "factor": 2}]. Kinds: slow-rank, '
+              "slow-link, lost-message, kill, hang. Rank and step, left out, are drawn from the seed.", lines=4),
+        Field("checkpoint_every", "Checkpoint every", "0 keeps none.", "steps"),
+        Field("restarts", "Restarts", "So often a job that lost a rank begins again from its last checkpoint."),
     )),
     Section("training", "Training", (
         Field("batch", "Batch", "Samples a step, over all copies."),
         Field("steps", "Steps"),
-        Field("optimizer.name", "Optimizer", options={"adamw": "AdamW", "sgd": "SGD"}),
-        Field("optimizer.learning_rate", "Learning rate"),
-        Field("precision", "Precision"),
+        Field("precision", "Precision", "Under bf16 weights stay float32.", options={
+            "float32": "float32", "float64": "float64", "bf16": "bf16: products in bfloat16",
+        }),
+        Field("checkpointing", "Checkpointing", "A backward runs its forward again.", options={
+            "none": "None", "layer": "Layer by layer",
+        }),
         Field("seed", "Seed", "The same seed gives the same run."),
+    )),
+    Section("recipe", "Recipe", (
+        Field("optimizer.name", "Optimizer", options={"adamw": "AdamW", "sgd": "SGD"}),
+        Field("optimizer.decay", "Decay", options={"none": "None", "linear": "Linear", "cosine": "Cosine"}),
+        Field("optimizer.learning_rate", "Learning rate"),
+        Field("optimizer.final_share", "Final share", "Of the rate, at the last step of a decay."),
+        Field("optimizer.warmup_steps", "Warm-up", "So many steps before the full rate."),
+        Field("optimizer.weight_decay", "Weight decay"),
+        Field("optimizer.clip_norm", "Longest gradient", "Of the whole model; 0 clips none."),
     )),
     Section("run", "Run", (
         Field("name", "Name", "Left empty, the job's shape is its name."),

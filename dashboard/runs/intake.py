@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import shlex
+from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
@@ -67,24 +68,42 @@ def with_changes(job: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]
 
 
 def command_line(spec: JobSpec) -> str:
-    """The command that launches the same job: the preset that is nearest, and what differs from it."""
-    candidates = [one for one in PRESETS.values() if one.spec.model.name == spec.model.name]
-    nearest, changes = min(((one, _differences(one.spec, spec)) for one in candidates), key=lambda pair: len(pair[1]))
+    """The command that launches the same job."""
+    nearest, changes = _nearest(spec)
     words = ["manage.py", "launch", nearest.key]
     for path, value in changes.items():
         words += ["--set", f"{path}={_written(value)}"]
     return shlex.join(words)
 
 
+def api_call(spec: JobSpec, address: str) -> str:
+    """The call of the API, at the `address` of its runs, that launches the same job; a token is in the caller's environment."""
+    nearest, changes = _nearest(spec)
+    body = {"preset": nearest.key} | ({"set": changes} if changes else {})
+    return (f'curl {shlex.quote(address)} -H "Authorization: Bearer $LOCKSTEP_TOKEN" -H "Content-Type: application/json" '
+            f"-d {shlex.quote(json.dumps(body, ensure_ascii=False))}")
+
+
+def _nearest(spec: JobSpec) -> tuple[Preset, dict[str, Any]]:
+    """The preset that is nearest, and what differs from it."""
+    candidates = [one for one in PRESETS.values() if one.spec.model.name == spec.model.name]
+    return min(((one, _differences(one, spec)) for one in candidates), key=lambda pair: len(pair[1]))
+
+
 def same_preset(spec: JobSpec) -> Preset | None:
     """The preset that `spec` is, whatever its name."""
-    return next((one for one in PRESETS.values() if not set(_differences(one.spec, spec)) - {"name"}), None)
+    return next((one for one in PRESETS.values() if not set(_differences(one, spec)) - {"name"}), None)
 
 
-def _differences(base: JobSpec, spec: JobSpec) -> dict[str, Any]:
+def _differences(base: Preset, spec: JobSpec) -> dict[str, Any]:
     """Dotted paths at which `spec` differs from `base`, with its values there."""
-    old = flat(base.model_dump())
-    return {path: value for path, value in flat(spec.model_dump()).items() if path not in old or old[path] != value}
+    old = _flat(base.spec)
+    return {path: value for path, value in _flat(spec).items() if path not in old or old[path] != value}
+
+
+@lru_cache(maxsize=2 * len(PRESETS))  # every keystroke in the form is held against all presets
+def _flat(spec: JobSpec) -> dict[str, Any]:
+    return flat(spec.model_dump())
 
 
 def flat(job: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from trainer.complaints import FieldError, SpecError
 
 MOST_LINKS = 50  # of one run at a time
 LONGEST_DAYS = 365
-_VIEW = re.compile(r"[\w=&,.%:~!*'()+-]{0,500}\Z", re.ASCII)
+_VIEW = re.compile(r"[\w=&,.%:~!*'()+-]{0,2000}\Z", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 

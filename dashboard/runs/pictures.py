@@ -12,11 +12,13 @@ import numpy as np
 
 from trainer.trace.kinds import Kind, Lane
 from trainer.trace.store import StoreReader
-from trainer.trace.zoom import CELL_NS
+from trainer.trace.windows import Cells, cells, window_of
 
 VERSION = 1
 COLUMNS, MOST_LANES = 96, 8
+LONGEST_WITHOUT_STEPS_NS = 2_000_000_000
 _LANE_HEIGHT, _BAR_HEIGHT = 4, 3
+_CELLS_A_COLUMN = 4  # at least, so that a column's share is fine enough
 _SHADES = 4  # of coverage, so that neighbours join in one bar
 
 
@@ -28,35 +30,41 @@ def make(reader: StoreReader) -> bytes:
     ranks = sorted(reader.manifest.ranks)
     if len(ranks) > MOST_LANES:
         ranks = [ranks[len(ranks) * lane // MOST_LANES] for lane in range(MOST_LANES)]
-    cells = reader.zoom(from_ns, to_ns)
-    cells = {name: column[cells["lane"] == Lane.COMPUTE] for name, column in cells.items()}
-    first, count = from_ns // CELL_NS, max(1, -(-to_ns // CELL_NS) - from_ns // CELL_NS)
-    columns = min(COLUMNS, count)
-    looks = np.zeros((len(ranks), columns, 2), np.uint8)
-    for lane, rank in enumerate(ranks):
-        own = cells["rank"] == rank
-        column = (cells["cell"][own] - first) * columns // count
-        busy = np.zeros((columns, 256))  # by kind
-        np.add.at(busy, (column, cells["kind"][own]), cells["busy_ns"][own])
-        share = busy.sum(axis=1) / (CELL_NS * count / columns)
-        looks[lane, :, 0] = busy.argmax(axis=1)
-        looks[lane, :, 1] = np.clip(np.ceil(share * 255), 0, 255)
-    return bytes([VERSION, len(ranks), columns]) + looks.tobytes()
+    found = cells(reader, window_of(reader, from_ns, to_ns, _CELLS_A_COLUMN * COLUMNS))
+    columns = min(COLUMNS, found.window.end - found.window.first)
+    pixels = np.stack([_pixels(found, rank, columns) for rank in ranks])
+    return bytes([VERSION, len(ranks), columns]) + pixels.tobytes()
+
+
+def _pixels(found: Cells, rank: int, columns: int) -> np.ndarray:
+    """A lane's columns: the kind with most of each, and the share of it that is busy."""
+    row = np.flatnonzero(found.lanes == rank * len(Lane) + Lane.COMPUTE)
+    pixels = np.zeros((columns, 2), np.uint8)
+    if not len(row):
+        return pixels
+    kind, of_kind, coverage = (plane[row[0]] for plane in (found.kind, found.of_kind, found.coverage))
+    cells_of = np.arange(len(kind)) * columns // len(kind)
+    by_kind = np.zeros((columns, 256))
+    np.add.at(by_kind, (cells_of, kind), of_kind)
+    share = np.bincount(cells_of, coverage, columns) / np.bincount(cells_of, minlength=columns)
+    pixels[:, 0] = by_kind.argmax(axis=1)
+    pixels[:, 1] = np.ceil(share)
+    return pixels
 
 
 def _stretch(reader: StoreReader) -> tuple[int, int]:
-    """Two steps from the middle of the run, widened to a cell a column: enough to know a schedule by its shape."""
+    """Two steps from the middle of the run: enough to know a schedule by its shape."""
     start, end = reader.manifest.start_ns, reader.manifest.end_ns
     steps = [row for row in reader.steps() if row["complete"]]
     if not steps:
-        return start, min(end, start + COLUMNS * CELL_NS) or start + 1
+        return start, max(start + 1, min(end, start + LONGEST_WITHOUT_STEPS_NS))
     middle = steps[(len(steps) - 1) // 2]
-    length = max(2 * middle["duration_ns"], COLUMNS * CELL_NS)
+    length = 2 * middle["duration_ns"]
     from_ns = max(start, min(middle["start_ns"], end - length))
     return from_ns, max(from_ns + 1, min(end, from_ns + length))
 
 
-def pixels(picture: bytes) -> np.ndarray | None:
+def looks(picture: bytes) -> np.ndarray | None:
     """Kind and coverage, of shape (lanes, columns, 2); None when it is no picture that this version made."""
     if len(picture) < 3 or picture[0] != VERSION:
         return None
@@ -65,13 +73,13 @@ def pixels(picture: bytes) -> np.ndarray | None:
 
 def svg(picture: bytes) -> str:
     """The picture as inline SVG; colours come from the page, by the classes `kind-<name>`."""
-    looks = pixels(picture)
-    if looks is None:
+    pixels = looks(picture)
+    if pixels is None:
         return ""
-    lanes, columns, _ = looks.shape
+    lanes, columns, _ = pixels.shape
     outlines: dict[tuple[int, int], list[str]] = {}  # by kind and shade: one path for all its bars
     for lane in range(lanes):
-        for column, width, kind, shade in _bars(looks[lane]):
+        for column, width, kind, shade in _bars(pixels[lane]):
             outline = f"M{column} {lane * _LANE_HEIGHT}h{width}v{_BAR_HEIGHT}h-{width}z"
             outlines.setdefault((kind, shade), []).append(outline)
     bars = "".join(_path(kind, shade, "".join(parts)) for (kind, shade), parts in sorted(outlines.items()))

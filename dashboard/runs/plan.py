@@ -9,8 +9,12 @@ from dashboard.runs import fleet
 from dashboard.runs.intake import command_line
 from dashboard.runs.sketch import Sketch, sketch
 from dashboard.runs.words import grid_words
+from trainer.emulate.durations import durations_ms
 from trainer.grid import Grid
+from trainer.memory import RankMemory, predicted
+from trainer.placement import slow_axes
 from trainer.schedules import stages_of
+from trainer.schedules.actions import Do
 from trainer.schedules.theory import bubble_formula, bubble_share
 from trainer.spec import JobSpec
 
@@ -34,6 +38,18 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class PlaceMemory:
+    """What every rank of one place in the pipeline has in memory at most, by formulas. `share` is of the largest total."""
+
+    stages: list[int]
+    held: RankMemory
+    share: float
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"stages": self.stages, **asdict(self.held), "total": self.held.total}
+
+
+@dataclass(frozen=True)
 class Plan:
     spec: JobSpec
     ranks: int
@@ -43,6 +59,7 @@ class Plan:
     bubble_formula: str
     step_ms: float | None  # None where the pace is real: it is for the run to tell
     sketch: Sketch | None
+    memory: list[PlaceMemory]  # by place in the pipeline
     command: str
     warnings: list[str] = field(default_factory=list)
 
@@ -64,6 +81,7 @@ class Plan:
             "grid": [[cell.as_dict() for cell in row] for row in self.rows],
             "theory": {"bubble_share": self.bubble_share, "formula": self.bubble_formula},
             "step_ms": self.step_ms,
+            "memory": [place.as_dict() for place in self.memory],
             "command": self.command,
             "warnings": self.warnings,
         }
@@ -79,16 +97,26 @@ def plan(spec: JobSpec) -> Plan:
         ranks_not_drawn=spec.ranks - sum(map(len, rows)),
         bubble_share=share,
         bubble_formula=bubble_formula(spec),
-        step_ms=_busy_ms(spec) / (1 - share) if spec.pace.kind == "paced" else None,
+        step_ms=_busy_ms(spec) / (1 - share) if spec.pace.is_emulated else None,
         sketch=sketch(spec),
+        memory=_memory(spec),
         command=command_line(spec),
-        warnings=_warnings(spec),
+        warnings=_warnings(spec) + slow_axes(spec),
     )
 
 
 def _busy_ms(spec: JobSpec) -> float:
-    """What every rank works in one step."""
-    return spec.schedule.micro_batches * (spec.pace.forward_ms + spec.pace.backward_ms)
+    """What every rank works in one step, on average where their stages are unequal."""
+    lasts = durations_ms(spec)
+    return spec.schedule.micro_batches * (lasts[Do.FORWARD] + lasts[Do.BACKWARD])
+
+
+def _memory(spec: JobSpec) -> list[PlaceMemory]:
+    """Of so many places as are drawn."""
+    ranks = predicted(spec)
+    most = max((held.total for held in ranks), default=0)
+    drawn = zip(stages_of(spec)[:MOST_CELLS], ranks[:MOST_CELLS], strict=False)
+    return [PlaceMemory(stages, held, held.total / most) for stages, held in drawn]
 
 
 def _rows(spec: JobSpec) -> list[list[Cell]]:

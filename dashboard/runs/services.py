@@ -25,7 +25,8 @@ NEXT: dict[str, tuple[str, ...]] = {
 def launch(spec: JobSpec, owner: Any, fallback_name: str = "", team: Any = None) -> Run:
     """A queued run of `spec`, the team's if one is given, put before the workers once the transaction is through."""
     run = Run.objects.create(
-        owner=owner, team=team, name=spec.name or fallback_name or describe(spec), spec_json=spec.model_dump(), device=spec.device
+        owner=owner, team=team, name=spec.name or fallback_name or describe(spec), spec_json=spec.model_dump(mode="json"),
+        device=spec.device,
     )
     transaction.on_commit(lambda: door.put_in_queue(run.id, run.device))
     transaction.on_commit(lambda: door.tell_lists(run))

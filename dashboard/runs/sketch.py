@@ -8,6 +8,7 @@ from trainer.emulate.durations import durations_ms
 from trainer.grid import Grid
 from trainer.schedules import schedule_of
 from trainer.schedules.actions import Do
+from trainer.schedules.cuts import shares_of
 from trainer.schedules.simulate import Timed, simulate
 from trainer.spec import JobSpec
 
@@ -76,7 +77,7 @@ def sketch(spec: JobSpec) -> Sketch | None:
     places = spec.grid.pp
     if places * spec.schedule.chunks * spec.schedule.micro_batches > MOST_CHUNKS:
         return None
-    step = simulate(schedule_of(spec), durations_ms(spec.pace, spec.schedule.chunks))
+    step = simulate(schedule_of(spec), durations_ms(spec), shares=shares_of(spec))
     scale = WIDTH / step.makespan
     lanes = min(spec.ranks, MOST_LANES)
     grid = Grid.of(spec.grid)

@@ -2,7 +2,7 @@
 
 from django.urls import path, register_converter
 
-from dashboard.runs.views import acting, bulk, comparing, exporting, launching, listing, logs, run, sharing
+from dashboard.runs.views import acting, bulk, comparing, exporting, ideal, launching, listing, logs, run, sharing
 
 
 class RunId:
@@ -38,8 +38,10 @@ urlpatterns = [
     path("runs/<run:run_id>/share/", sharing.share, name="run-share"),
     path("runs/<run:run_id>/share/<int:link_id>/take-back/", sharing.take_back, name="run-take-back"),
     path("runs/<run:run_id>/logs/<int:rank>/", logs.log, name="run-log"),
+    path("runs/<run:run_id>/ideal.json", ideal.ideal, name="run-ideal"),
     path("s/<str:token>/", run.shared_run, name="shared-run"),
     path("s/<str:token>/preview.png", run.preview, name="shared-preview"),
     path("embed/<str:token>/", run.embedded_run, name="embedded-run"),
     path("s/<str:token>/logs/<int:rank>/", logs.shared_log, name="shared-run-log"),
+    path("s/<str:token>/ideal.json", ideal.shared_ideal, name="shared-run-ideal"),
 ]

@@ -61,6 +61,12 @@ def splits_words(spec: dict[str, Any]) -> str:
     return "; ".join(parts)
 
 
+def collectives_words(spec: dict[str, Any]) -> str:
+    """"all-reduce by tree"; empty where every collective is the backend's."""
+    chosen = spec.get("collectives", {})
+    return ", ".join(f"{name.replace('_', '-')} by {algorithm}" for name, algorithm in chosen.items() if algorithm != "backend")
+
+
 SCHEDULES = {
     "naive": "naive", "gpipe": "GPipe", "1f1b": "1F1B", "interleaved": "interleaved 1F1B", "breadth-first": "breadth-first",
     "zb-h1": "ZB-H1", "interleaved-zb": "interleaved zero bubble", "zb-v": "ZB-V", "dualpipe-v": "DualPipeV",
@@ -76,6 +82,21 @@ def schedule_words(spec: dict[str, Any]) -> str:
     return f"{SCHEDULES.get(schedule['name'], schedule['name'])} · {schedule['micro_batches']} micro-batches"
 
 
+def recipe_words(spec: dict[str, Any]) -> str:
+    """"adamw at 0.003, 10 steps of warm-up, cosine decay, gradients clipped to 1"."""
+    recipe = spec["optimizer"]
+    parts = [f"{recipe['name']} at {recipe['learning_rate']}"]
+    if recipe.get("warmup_steps"):
+        parts.append(f"{recipe['warmup_steps']} steps of warm-up")
+    if recipe.get("decay", "none") != "none":
+        parts.append(f"{recipe['decay']} decay to {percent(recipe['final_share'])}")
+    if recipe.get("weight_decay"):
+        parts.append(f"weight decay {recipe['weight_decay']}")
+    if recipe.get("clip_norm"):
+        parts.append(f"gradients clipped to {recipe['clip_norm']:g}")
+    return ", ".join(parts)
+
+
 def percent(share: float | None) -> str:
     return "" if share is None else f"{share * 100:.1f} %"
 
@@ -85,6 +106,16 @@ def figure(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:.3g}" if abs(value) < 0.1 else f"{value:.4g}"
+
+
+def size(count: float | None) -> str:
+    """Bytes, in decimal units."""
+    if count is None:
+        return ""
+    for unit_bytes, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= unit_bytes:
+            return f"{count / unit_bytes:.3g} {unit}" if count < 999.5 * unit_bytes else f"{count / unit_bytes:.0f} {unit}"
+    return f"{count:.0f} B"
 
 
 def duration(seconds: float | None) -> str:

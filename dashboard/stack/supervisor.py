@@ -45,7 +45,7 @@ class Supervisor:
         self._redis_url = self._own_redis.url if self._own_redis else given_redis
         self._node = f"lockstep-{os.getpid()}@{socket.gethostname()}"
         self._parts = self._plan(listener, with_worker)
-        self._exporter = Part("exporter", [sys.executable, "-m", "celery", "-A", "workers.exporting", "worker", *_EXPORTER], 5)
+        self._exporter = Part("exporter", [sys.executable, "-m", "celery", "-A", "dashboard.exporting", "worker", *_EXPORTER], 5)
         self._children: dict[str, Child] = {}
         self._probes = Probes(self._redis_url, url, self._node)
 

@@ -1,34 +1,17 @@
-"""The system's own Chromium, headless. Pictures of what was seen go to test-artifacts/."""
+"""Pages in the system's own Chromium. Pictures of what was seen go to test-artifacts/."""
 
-import os
-import shutil
-from collections.abc import Iterator
-from pathlib import Path
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page
 
-from tests.browser.timeline_site import site
-
-ROOT = Path(__file__).parents[2]
-ARTIFACTS = ROOT / "test-artifacts"
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
-
-# A new headless Chromium would look up its maker's hosts at every start; the tests stay on this machine.
-CHROMIUM_ARGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]
-
-
-def chromium_path() -> str:
-    for name in CHROMIUM_NAMES:
-        if path := shutil.which(name):
-            return path
-    reason = "no Chromium on PATH; install your system's package, such as: apt-get install chromium"
-    if os.environ.get("CI"):
-        pytest.fail(reason, pytrace=False)
-    pytest.skip(reason)
+from dashboard.runs.ideal import ideal
+from tests.browser.chromium import ARTIFACTS, CHROMIUM_ARGS, chromium_path
+from tests.browser.timeline_server import RANKS, SPEC, STEPS, Server, html
+from tests.browser.timeline_server import state as run_state
+from tests.browser.timeline_site import pipeline, site
 
 
 @pytest.fixture(scope="session")
@@ -80,4 +63,44 @@ def bench(page: Page, timeline_address: str) -> Page:
     """A page with the timeline's modules in `window.bench`."""
     page.goto(f"{timeline_address}/timeline.html")
     page.wait_for_function("window.bench")
+    return page
+
+
+@pytest.fixture(scope="module")
+def made() -> tuple[list[list[dict[str, Any]]], list[dict[str, Any]]]:
+    return pipeline(ranks=RANKS, steps=STEPS)
+
+
+@pytest.fixture
+def opened(page: Page, settings: Any) -> Iterator[Callable[..., Server]]:
+    """opened(run, …): the run page of `run`, and the server it talks to."""
+    settings.STATIC_URL = "/static/"
+    stack = []
+
+    def open_page(run: dict[str, Any], can_change: bool = True, address: str = "") -> Server:
+        logs = {f"/runs/abcdefghjk/logs/{rank}/": f"rank {rank} says hello" for rank in range(RANKS)}
+        chart = {f"/runs/abcdefghjk/charts/{name}.json": '{"figure": {"data": [{"x": [], "y": []}], "layout": {}}, "text": ""}'
+                 for name in ("loss", "bubble")}
+        simulated = {"/runs/abcdefghjk/ideal.json": json.dumps(ideal(SPEC, {}))}
+        context = site({"/runs/abcdefghjk/": html(run, can_change), **logs, **chart, **simulated})
+        url = context.__enter__()
+        stack.append(context)
+        server = Server(page, run)
+        page.on("pageerror", lambda error: stack.append(error))
+        page.goto(f"{url}/runs/abcdefghjk/{address}")
+        return server
+
+    yield open_page
+    errors = [each for each in stack if isinstance(each, Exception)]
+    for each in stack:
+        if not isinstance(each, Exception):
+            each.__exit__(None, None, None)
+    assert not errors, errors
+
+
+@pytest.fixture
+def finished(page: Page, opened: Callable[..., Server], made: Any) -> Page:
+    server = opened(run_state())
+    server.give(*made, complete=True)
+    page.wait_for_function("window.lockstep.complete && window.lockstep.firstSpanAtMs")
     return page

@@ -53,7 +53,7 @@ def digest_in_store(home: Path, run_id: str, ranks: int) -> list[dict[str, int]]
     """The same from the segments on disk."""
     counts, sums = [0] * ranks, [0] * ranks
     reader = StoreReader(store_folder(run_folder(home, run_id)))
-    for segment in reader.manifest.segments:
+    for segment in reader.segments:
         for frame in reader.segment_frames(segment):
             counts[frame.rank] += len(frame.spans["start_ns"])
             sums[frame.rank] = (sums[frame.rank] + span_digest(frame.spans)["sum"]) % 2**32

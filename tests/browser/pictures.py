@@ -12,7 +12,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-from tests.browser.conftest import ARTIFACTS, CHROMIUM_ARGS, ROOT, chromium_path
+from tests.browser.chromium import ARTIFACTS, CHROMIUM_ARGS, ROOT, chromium_path
 from tests.browser.first_light import NAME, PASSWORD, launch, log_in, wait_until_drawn
 from tests.stack.stack import Stack, running_stack, wait_for
 
@@ -51,7 +51,9 @@ def _everywhere(opened: list[tuple[str, Page]], address: str, name: str) -> None
         page.goto(address)
         if "/runs/" in address:
             wait_until_drawn(page)
-            page.locator('[data-chart][data-drawn]').last.wait_for()
+            page.locator("[data-chart]").last.scroll_into_view_if_needed()  # charts are drawn when they are seen
+            page.locator("[data-chart][data-drawn]").last.wait_for()
+            page.evaluate("() => scrollTo(0, 0)")
         _take(page, f"{name}-{kind}")
 
 

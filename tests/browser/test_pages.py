@@ -55,7 +55,7 @@ def test_the_form_says_while_one_types_what_would_not_work_and_draws_what_would(
     stages = page.get_by_label("Pipeline stages")
     stages.fill("3")
     expect(page.locator('[data-field="grid.pp"] [data-error]')).to_have_text(
-        "4 layers do not divide into 3 stages; 1, 2 or 4 would do"
+        "4 layers do not divide into 3 stages; 1, 2 or 4 would do, or the cuts 2, 1, 1 (schedule.layers)"
     )
     expect(stages).to_have_attribute("aria-invalid", "true")
     expect(page.locator("#verdict")).to_have_text("One thing would not work")

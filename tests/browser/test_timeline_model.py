@@ -12,8 +12,7 @@ pytestmark = pytest.mark.browser
 LANE = """
   const lane = new b.lanes.Lane(0, 0);
   const fillLane = (target, rows) => {
-    const columns = spans.frameOf(0, rows).spans;
-    for (let i = 0; i < rows.length; i++) target.append(columns, i, 0, 0);
+    target.append(spans.frameOf(0, rows).spans, Uint32Array.from(rows.keys()), [0]);
   };
   const fill = (rows) => fillLane(lane, rows);
 """
@@ -94,7 +93,7 @@ def test_late_spans_are_put_where_they_belong(bench: Page) -> None:
       const shuffled = new b.lanes.Lane(0, 0);
       const next = spans.dice(4);
       const mixed = rows.map((row) => [next(), row]).sort((one, other) => one[0] - other[0]).map(([, row]) => row);
-      fillLane(shuffled, mixed);
+      for (const row of mixed) fillLane(shuffled, [row]);
       const starts = (lane) => lane.chunks.flatMap((chunk) => [...chunk.start_ns.subarray(0, chunk.spans)]);
       const W = 700, nsPerColumn = ordered.lastEndNs / W / 9;
       const draw = (lane) => {
@@ -250,7 +249,7 @@ def test_rows_that_do_not_fit_the_budget_are_made_good_in_later_frames(bench: Pa
       for (let rank = 0; rank < 64; rank++) trace.append(spans.frameOf(rank, spans.manyRows(400, rank)));
       const rows = new b.rows.Rows(0);
       rows.resize(500, 64);
-      const update = () => rows.update(0, 64, (rank) => trace.lane(rank, 0), 0, 2e4, b.timeline.colours, 0);
+      const update = () => rows.update(0, 64, (rank) => trace.lane(rank, 0), 0, 2e4, b.timeline.colours, 0).isDone;
       const first = update();
       let frames = 1;
       while (!update() && frames < 50) frames++;

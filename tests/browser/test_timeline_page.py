@@ -3,88 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.run_page import find, middle_of, rest, show_step, view
 from tests.browser.span_digest import span_digest
-from tests.browser.timeline_server import RANKS, STEPS, Server, html, state
-from tests.browser.timeline_site import encoded, pipeline, site
+from tests.browser.timeline_server import RANKS, Server, state
+from tests.browser.timeline_site import encoded
 from trainer.trace import frame as frames
 
 pytestmark = pytest.mark.browser
-
-@pytest.fixture(scope="module")
-def made() -> tuple[list[list[dict[str, Any]]], list[dict[str, Any]]]:
-    return pipeline(ranks=RANKS, steps=STEPS)
-
-
-@pytest.fixture
-def opened(page: Page, settings: Any) -> Iterator[Callable[..., Server]]:
-    """opened(run, …): the run page of `run`, and the server it talks to."""
-    settings.STATIC_URL = "/static/"
-    stack = []
-
-    def open_page(run: dict[str, Any], can_change: bool = True, address: str = "") -> Server:
-        logs = {f"/runs/abcdefghjk/logs/{rank}/": f"rank {rank} says hello" for rank in range(RANKS)}
-        chart = {f"/runs/abcdefghjk/charts/{name}.json": '{"figure": {"data": [{"x": [], "y": []}], "layout": {}}, "text": ""}'
-                 for name in ("loss", "bubble")}
-        context = site({"/runs/abcdefghjk/": html(run, can_change), **logs, **chart})
-        url = context.__enter__()
-        stack.append(context)
-        server = Server(page, run)
-        page.on("pageerror", lambda error: stack.append(error))
-        page.goto(f"{url}/runs/abcdefghjk/{address}")
-        return server
-
-    yield open_page
-    errors = [each for each in stack if isinstance(each, Exception)]
-    for each in stack:
-        if not isinstance(each, Exception):
-            each.__exit__(None, None, None)
-    assert not errors, errors
-
-
-@pytest.fixture
-def finished(page: Page, opened: Callable[..., Server], made: Any) -> Page:
-    server = opened(state())
-    server.give(*made, complete=True)
-    page.wait_for_function("window.lockstep.complete && window.lockstep.firstSpanAtMs")
-    return page
-
-
-def view(page: Page) -> dict[str, Any]:
-    return page.evaluate("window.lockstep.view()")
-
-
-def rest(page: Page) -> None:
-    """Until nothing moves: two frames and the longest glide."""
-    page.wait_for_function("!window.lockstep.timeline.glide")
-    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-
-
-def middle_of(page: Page, span: dict[str, Any], lane: int = 0) -> tuple[float, float]:
-    """Where a span of rank `peer` is on the screen."""
-    return tuple(page.evaluate("""([rank, lane, at]) => {
-      const { timeline } = window.lockstep, scene = timeline.scene(), box = timeline.parts.scroller.getBoundingClientRect();
-      const { topPx, heightPx } = timeline.layout.lanes[lane];
-      return [box.left + scene.x(at), box.top + scene.y(rank) + topPx + heightPx / 2];
-    }""", [span["rank"], lane, (span["start"] + span["end"]) / 2]))
-
-
-def find(made: Any, rank: int, kind: int, step: int, micro_batch: int) -> dict[str, Any]:
-    wanted = (kind, step, micro_batch)
-    row = next(row for row in made[0][rank] if (row["kind"], row["step"], row.get("micro_batch", -1)) == wanted)
-    return {"rank": rank, **row}
-
-
-def show_step(page: Page, made: Any, step: int) -> None:
-    row = made[1][step]
-    page.evaluate("([from, to]) => window.lockstep.setView(from, to)", [row["start_ns"] - 5e6, row["end_ns"] + 5e6])
-    rest(page)
 
 
 def test_the_page_holds_every_span_that_was_sent(finished: Page, made: Any) -> None:

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, WebSocketRoute
 from dashboard.charts.panels import panels_of
 from tests.browser.timeline_site import batch, encoded
 from trainer.spec import parse
-from trainer.trace.figures import DEFINITIONS
+from trainer.trace.figures import DEFINITIONS, PAGE_DEFINITIONS
 
 RANKS, STEPS = 4, 10
 SPEC = parse({
@@ -38,7 +38,7 @@ def html(run: dict[str, Any], can_change: bool = True) -> str:
     context = {
         "run": run, "access": SimpleNamespace(can_change=can_change, can_decide=can_change, link=None),
         "socket_path": "/ws/runs/abcdefghjk/", "read_base": "/runs/abcdefghjk/", "spec_json": json.dumps(run["spec"]),
-        "definitions": DEFINITIONS, "panels": panels_of(SPEC), "panel_shown": "log",
+        "definitions": DEFINITIONS | PAGE_DEFINITIONS, "panels": panels_of(SPEC), "panel_shown": "log",
     }
     return render(request, "runs/run.html", context).content.decode()
 

@@ -13,17 +13,23 @@ from tests.ranks.launch import apart
 from tests.ranks.unsplit import unsplit_gradients, unsplit_start
 from trainer.grid import Grid
 from trainer.job import Control, RankJob
+from trainer.schedules.cuts import layers_of
 from trainer.spec import JobSpec
 from trainer.training import Training
 
 
 def keeping_parameters(job: RankJob, control: Control) -> int:
-    """A rank that leaves its parameters in its folder when it is done, by their names in its stage."""
+    """A rank that leaves its parameters, by their names in the whole model, in its folder when it is done."""
     prove_equal = Training.prove_equal
 
     def keep(training: Training) -> bool:
-        (module,) = training.modules.values()  # of the one stage that it holds
-        torch.save(dict(module.named_parameters()), job.folder / f"parameters-{job.rank}.pt")
+        layers, found = layers_of(training.spec), {}
+        for stage, module in training.modules.items():
+            before = sum(layers[:int(stage)]) + (int(stage) > 0)  # parts of earlier stages: their layers, and the embedding
+            for name, parameter in module.named_parameters():
+                number, _, rest = name.partition(".")
+                found[f"{int(number) + before}.{rest}"] = parameter
+        torch.save(found, job.folder / f"parameters-{job.rank}.pt")
         return prove_equal(training)
 
     Training.prove_equal = keep  # type: ignore[method-assign]
@@ -31,16 +37,18 @@ def keeping_parameters(job: RankJob, control: Control) -> int:
 
 
 def assert_gradients_are_the_whole_models(spec: JobSpec, folder: Path) -> None:
-    """Of a job of one stage that ran one step of plain descent at rate 1, which takes just its gradient from each parameter."""
+    """Of a job that ran one step of plain descent at rate 1, which takes just its gradient from each parameter."""
     before, gradients = apart(unsplit_start, spec), apart(unsplit_gradients, spec)
     by_rank = [torch.load(folder / f"parameters-{rank}.pt") for rank in range(spec.ranks)]
-    assert set(by_rank[0]) == set(gradients)
-    grid = Grid.of(spec.grid)
+    grid, seen = Grid.of(spec.grid), set()
     for ranks in grid.groups("ep", "tp"):
-        for name, gradient in gradients.items():
+        for name in by_rank[ranks[0]]:
+            gradient = gradients[name]
             slices = [ranks[first:first + grid.size("tp")] for first in range(0, len(ranks), grid.size("tp"))]
             after = joined_experts([joined([by_rank[rank][name].detach() for rank in each], name) for each in slices], name)
             np.testing.assert_allclose(before[name] - after.numpy(), gradient, rtol=0, atol=1e-15 + 1e-12 * abs(gradient).max())
+            seen.add(name)
+    assert seen == set(gradients)
 
 
 def joined(parts: list[Tensor], name: str) -> Tensor:

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 import trainer.rank
+from tests.ranks.kept import joined
 from tests.ranks.launch import Ran, Span, apart, run
-from tests.ranks.test_inside_a_stage import joined
-from tests.ranks.unsplit import assert_equals_one_process, unsplit_end
+from tests.ranks.unsplit import assert_equals_one_process, unsplit_end, unsplit_gradients
 from trainer.grid import Grid
 from trainer.job import Control, RankJob
 from trainer.spec import JobSpec, parse
@@ -67,7 +67,7 @@ def assert_parameters_are_one_processs(spec: JobSpec, folder: Path) -> None:
             whole = joined([by_rank[rank][name] for rank in ranks], name) if len(ranks) > 1 else by_rank[ranks[0]][name]
             place = in_whole_model(name, spec)
             # Adam divides by gradients' size: where that is rounding, so is what it makes of it.
-            np.testing.assert_allclose(whole.numpy(), expected[place], rtol=1e-9, atol=1e-7)
+            np.testing.assert_allclose(whole.numpy(), expected[place], rtol=1e-9, atol=1e-10)
             found.add(place)
     assert found == set(expected)
 
@@ -202,12 +202,19 @@ def assert_ends_meet(ran: Ran) -> None:
 
 
 def weighing(job: RankJob, control: Control) -> int:
-    """A rank that writes down, in words of a log, what it holds between its last backward and the end of its last step."""
+    """A rank that writes down the bytes it holds before its last optimizer step and at the end, and its first gradients'
+    squares, added up over the copy."""
     complete, prove_equal = Training._complete_gradients, Training.prove_equal
 
     def before_the_optimizer(training: Training, step: int) -> None:
         complete(training, step)
         (job.folder / f"gradients-{job.rank}").write_text(str(storage_bytes(training.copies.held().gradients)))
+        if step == 0:
+            mine = torch.zeros((), dtype=torch.float64)
+            for parameter in training.copies.owned.values():
+                assert parameter.grad is not None
+                mine += parameter.grad.square().sum()
+            (job.folder / f"squares-{job.rank}").write_text(str(training.copies.total(mine).item()))
 
     def at_the_end(training: Training) -> bool:
         held = training.copies.held()
@@ -228,7 +235,7 @@ def storage_bytes(tensors: list[Tensor]) -> int:
     ("ddp", 1, 1), ("zero-1", 1 + 1 / 2, 1 / 2), ("zero-2", 1 + 1 / 2, 1 / 2), ("zero-3", 1 / 2, 1 / 2),
     ("parameter-server", 1, 1), ("everyone", 1, 1),
 ])
-def test_what_a_copy_holds(tmp_path: Path, mode: str, parameters: float, gradients: float) -> None:
+def test_what_a_copy_holds_and_owns(tmp_path: Path, mode: str, parameters: float, gradients: float) -> None:
     """Before the optimizer and after a step, in copies' sizes. Where state alone is parted, an optimizer has its piece
     of the parameters beside the whole ones, as mixed precision has its master copy."""
     spec = job(mode, {"dp": 2}, steps=2)
@@ -237,3 +244,6 @@ def test_what_a_copy_holds(tmp_path: Path, mode: str, parameters: float, gradien
     for rank in range(2):
         assert int((tmp_path / f"parameters-{rank}").read_text()) == parameters * whole
         assert int((tmp_path / f"gradients-{rank}").read_text()) == gradients * whole
+    squares = sum(float((gradient**2).sum()) for gradient in apart(unsplit_gradients, spec).values())
+    for rank in range(1 if mode == "parameter-server" else 2):  # who owns nothing has nothing to add up
+        assert float((tmp_path / f"squares-{rank}").read_text()) == pytest.approx(squares, rel=1e-9)

@@ -17,20 +17,21 @@ from trainer.trace.kinds import MODEL_WORK, Kind
 
 pytestmark = pytest.mark.ranks
 
-STEPS = 8
+STEPS = 20
 GPT = Gpt(layers=4, width=16, heads=2, context=12)
 DEEP = Gpt(layers=8, width=16, heads=2, context=8)
 BRISK = Pace(kind="paced", forward_ms=0.1, backward_ms=0.1)  # its class keeps hand-offs quick on a busy machine
 
 
 def job(model: Gpt | Perceptron, grid: GridSpec, schedule: str, micro_batches: int = 4, split: bool = False,
-        optimizer: str = "adamw", batch: int = 16, chunks: int = 1, csv: str = "") -> JobSpec:
+        optimizer: str = "adamw", batch: int = 16, chunks: int = 1, csv: str = "", layers: tuple[int, ...] = (),
+        learning_rate: float = 1e-2) -> JobSpec:
     return JobSpec.model_validate({
         "model": model, "grid": grid, "pace": BRISK, "batch": batch, "steps": STEPS,
         "precision": "float64", "seed": 3, "timeout_seconds": 30.0,
         "schedule": ScheduleSpec.model_validate({"name": schedule, "micro_batches": micro_batches, "split_backward": split,
-                                                 "chunks": chunks, "csv": csv}),
-        "optimizer": OptimizerSpec.model_validate({"name": optimizer, "learning_rate": 1e-2}),
+                                                 "chunks": chunks, "csv": csv, "layers": layers}),
+        "optimizer": OptimizerSpec.model_validate({"name": optimizer, "learning_rate": learning_rate}),
     })
 
 
@@ -51,7 +52,7 @@ def assert_did_what_the_schedule_says(ran: Ran) -> None:
     home = homes(schedule)
     hops = sum(home[stage] != home[stage + 1] for stage in range(len(home) - 1))
     for kind in (Kind.SEND, Kind.RECEIVE):
-        assert len(ran.of(kind)) == 2 * hops * micro_batches * STEPS
+        assert len(ran.of(kind)) == 2 * hops * micro_batches * STEPS * ran.spec.grid.dp
 
 
 @pytest.mark.parametrize("split", [False, True], ids=["whole", "split"])
@@ -96,6 +97,16 @@ def test_two_copies_of_ranks_with_two_stages_each(tmp_path: Path, schedule: str,
     assert {rank for rank, kind, text in ran.marks if (kind, text) == ("parameters", "equal")} == {0, 1, 2, 3}
 
 
+@pytest.mark.parametrize(("schedule", "grid", "layers", "chunks"), [
+    ("1f1b", GridSpec(pp=4), (1, 1, 2, 4), 1), ("zb-h1", GridSpec(dp=2, pp=2), (6, 2), 1),
+    ("zb-v", GridSpec(pp=2), (1, 3, 3, 1), 2),
+])
+def test_stages_cut_by_hand(tmp_path: Path, schedule: str, grid: GridSpec, layers: tuple[int, ...], chunks: int) -> None:
+    ran = run(parse(job(DEEP, grid, schedule, chunks=chunks, layers=layers).to_json()), tmp_path).check()
+    assert_equals_one_process(ran)
+    assert_did_what_the_schedule_says(ran)
+
+
 OWN = """0F0,0F1,,,3F0,3F1,(0F2;3B0)OVERLAP_F_B,3F2,0I0,0W0,3B1,0B1,3B2,0B2
 ,1F0,2F0,1F1,2F1,,2I0,1B0,1F2,2F2,2W0,2B1,1B1,2B2,1B2
 """
@@ -121,5 +132,5 @@ def test_four_copies_reading_digits(tmp_path: Path, micro_batches: int) -> None:
 
 
 def test_perceptron_in_a_pipeline_with_plain_gradient_descent(tmp_path: Path) -> None:
-    spec = job(Perceptron(hidden_layers=3), GridSpec(pp=4), "1f1b", split=True, optimizer="sgd")
+    spec = job(Perceptron(hidden_layers=3), GridSpec(pp=4), "1f1b", split=True, optimizer="sgd", learning_rate=0.3)
     assert_equals_one_process(run(spec, tmp_path).check())

@@ -28,7 +28,7 @@ def job(grid: dict[str, int], splits: dict[str, Any], **changes: Any) -> JobSpec
     return parse({
         "model": {"name": "gpt", "layers": LAYERS, "width": 16, "heads": 4, "context": 16}, "grid": grid, "splits": splits,
         "pace": {"kind": "paced", "forward_ms": 0.1, "backward_ms": 0.1},  # its class keeps hand-offs quick on a busy machine
-        "batch": 8, "steps": 8, "precision": "float64", "seed": 3, "timeout_seconds": 30.0,
+        "batch": 8, "steps": 20, "precision": "float64", "seed": 3, "timeout_seconds": 30.0,
         "schedule": {"name": "1f1b", "micro_batches": MICRO_BATCHES}, "optimizer": {"learning_rate": 1e-2},
     } | changes)
 
@@ -62,16 +62,18 @@ def test_shared_sequences(tmp_path: Path, grid: dict[str, int], splits: dict[str
 
 @pytest.mark.parametrize(("grid", "splits"), [
     ({"pp": 2, "cp": 2, "tp": 2}, SEQUENCE | ZIGZAG), ({"dp": 2, "cp": 2, "tp": 2}, TENSOR | EXCHANGE),
-], ids=["pipeline", "copies"])
-def test_shared_tensors_and_sequences(tmp_path: Path, grid: dict[str, int], splits: dict[str, Any]) -> None:
+    ({"dp": 2, "pp": 2, "cp": 2}, RING),
+], ids=["pp·cp·tp", "dp·cp·tp", "dp·pp·cp"])
+def test_two_ranks_on_each_of_three_axes(tmp_path: Path, grid: dict[str, int], splits: dict[str, Any]) -> None:
     schedule = {"name": "1f1b", "micro_batches": MICRO_BATCHES, "split_backward": True}
     assert_trains_as_one_process(run(job(grid, splits, schedule=schedule), tmp_path).check())
 
 
 @pytest.mark.parametrize(("grid", "splits"), [
     ({"tp": 4}, TENSOR), ({"tp": 4}, SEQUENCE), ({"dp": 2, "cp": 2}, ZIGZAG), ({"cp": 4}, EXCHANGE),
-    ({"dp": 2, "cp": 2, "tp": 2}, ZIGZAG | SEQUENCE),
-], ids=["tensor", "sequence", "zigzag", "exchange", "all"])
+    ({"dp": 2, "cp": 2, "tp": 2}, ZIGZAG | SEQUENCE), ({"pp": 2, "dp": 2, "tp": 2}, TENSOR),
+    ({"pp": 2, "cp": 2, "tp": 2}, ZIGZAG),
+], ids=["tensor", "sequence", "zigzag", "exchange", "dp·cp·tp", "pp·dp·tp", "pp·cp·tp"])
 def test_gradients_are_the_whole_models(tmp_path: Path, grid: dict[str, int], splits: dict[str, Any]) -> None:
     spec = job(grid, splits, steps=1, optimizer={"name": "sgd", "learning_rate": 1.0})
     run(spec, tmp_path, main=keeping_parameters).check()

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import statistics
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.ranks.launch import MOST_STOLEN, Ran, run
+from trainer.emulate.durations import durations_ms
 from trainer.schedules import schedule_of
+from trainer.schedules.actions import Do
+from trainer.schedules.cuts import shares_of
 from trainer.schedules.theory import bubble_share
-from trainer.spec import Gpt, GridSpec, JobSpec, Pace, ScheduleSpec
+from trainer.spec import Gpt, GridSpec, JobSpec, Pace, ScheduleSpec, parse
 from trainer.trace.kinds import MODEL_WORK, Kind
 
 pytestmark = pytest.mark.ranks
 
 STEPS = {"naive": 3, "gpipe": 9, "1f1b": 9, "zb-h1": 9}
-# ZB-H1's order has no slack once it is steady: whatever delays one action delays all that follow, on all ranks.
-TOLERANCE = {"naive": 0.02, "gpipe": 0.02, "1f1b": 0.02, "zb-h1": 0.04}
-# Of ranks that hold two stages: actions are half as long, so a late wake-up weighs twice. The interleaved zero bubble has been
-# .0402 off (.099 against .059) on a machine that nobody disturbed, beyond the .04 that is wanted; why is not known.
-TWO_STAGES = {"interleaved": 0.04, "breadth-first": 0.04, "zb-v": 0.04, "dualpipe-v": 0.04, "interleaved-zb": 0.06}
+TOLERANCE = 0.02
+# Of ranks that hold two stages: actions are half as long, so a late wake-up weighs twice.
+TWO_STAGES = ["interleaved", "breadth-first", "zb-v", "dualpipe-v", "interleaved-zb"]
+TOLERANCE_OF_TWO = 0.04
 TRIES = 3
 CLOCKS_NS = 200_000  # how far two ranks' clocks may be apart; measured on one machine they are within 50 µs
 
@@ -45,7 +48,21 @@ def test_the_bubble_of_ranks_with_two_stages(name: str, tmp_path: Path) -> None:
     ran = run_undisturbed(spec, tmp_path)
     ran.assert_lanes_are_in_order()
     assert min(span.end_ns - span.start_ns for span in ran.of(Kind.FORWARD)) >= 10e6, "half of a rank's forward"
-    assert_bubble(ran, TWO_STAGES[name])
+    assert_bubble(ran, TOLERANCE_OF_TWO)
+
+
+@pytest.mark.parametrize("changes", [{"schedule": {"layers": [1, 1, 2, 4]}}, {"checkpointing": "layer"}], ids=["cut", "again"])
+def test_the_bubble_of_unequal_stages_and_of_layers_run_again(changes: dict[str, Any], tmp_path: Path) -> None:
+    ran = run_undisturbed(parse({
+        "model": {"name": "gpt", "layers": 8}, "grid": {"pp": 4}, "batch": 32, "steps": 5,
+        "pace": {"kind": "paced", "forward_ms": 20, "backward_ms": 40},
+    } | changes), tmp_path)
+    ran.assert_lanes_are_in_order()
+    lasts_ms, shares = durations_ms(ran.spec), shares_of(ran.spec)
+    for kind, do in ((Kind.FORWARD, Do.FORWARD), (Kind.BACKWARD, Do.BACKWARD)):
+        for span in ran.of(kind):
+            assert span.end_ns - span.start_ns >= lasts_ms[do] * shares[span.stage] * 1e6
+    assert_bubble(ran, TOLERANCE)
 
 
 def run_undisturbed(spec: JobSpec, folder: Path) -> Ran:
@@ -76,7 +93,7 @@ def measured_bubble(ran: Ran, step: int) -> float:
 
 
 def test_the_bubble_is_the_formulas(ran: Ran) -> None:
-    assert_bubble(ran, TOLERANCE[ran.spec.schedule.name])
+    assert_bubble(ran, TOLERANCE)
 
 
 def test_every_action_is_a_span_in_the_schedules_order(ran: Ran) -> None:

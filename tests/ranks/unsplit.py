@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -12,12 +13,25 @@ from torch import nn
 from tests.ranks.launch import Ran, apart
 from trainer.data import data_of
 from trainer.models import model_of
+from trainer.recipe import rate_share
 from trainer.spec import JobSpec
 from trainer.splits.expert import mixtures
 
 
+class Step(NamedTuple):
+    """`module` is the model with the step's gradients, as they were applied; `norm` is their length before they were clipped."""
+
+    loss: float
+    norm: float
+    module: nn.Sequential
+
+
 def unsplit_losses(spec: JobSpec) -> list[float]:
-    return [loss for loss, _ in _steps(spec)]
+    return [step.loss for step in _steps(spec)]
+
+
+def unsplit_norms(spec: JobSpec) -> list[float]:
+    return [step.norm for step in _steps(spec)]
 
 
 def unsplit_start(spec: JobSpec) -> dict[str, np.ndarray]:
@@ -28,41 +42,45 @@ def unsplit_start(spec: JobSpec) -> dict[str, np.ndarray]:
 
 def unsplit_gradients(spec: JobSpec) -> dict[str, np.ndarray]:
     """Of the first step, by the parameter's name in the whole model."""
-    _, module = next(_steps(spec))
+    module = next(_steps(spec)).module
     return {name: parameter.grad.numpy() for name, parameter in module.named_parameters() if parameter.grad is not None}
 
 
 def unsplit_end(spec: JobSpec) -> dict[str, np.ndarray]:
     """The whole model's parameters after the last step."""
-    *_, (_, module) = _steps(spec)
-    return {name: parameter.detach().numpy() for name, parameter in module.named_parameters()}
+    *_, last = _steps(spec)
+    return {name: parameter.detach().numpy() for name, parameter in last.module.named_parameters()}
 
 
 def unsplit_tallies(spec: JobSpec) -> list[list[list[float]]]:
     """Of each step and layer, what its mixture of experts counted."""
-    return [[mixture.take().tolist() for mixture in mixtures(module)] for _, module in _steps(spec)]
+    return [[mixture.take().tolist() for mixture in mixtures(step.module)] for step in _steps(spec)]
 
 
-def _steps(spec: JobSpec) -> Iterator[tuple[float, nn.Sequential]]:
-    """Loss of each step, and the model after it, with its gradients."""
+def _steps(spec: JobSpec) -> Iterator[Step]:
     torch.set_num_threads(1)
     model, data = model_of(spec), data_of(spec)
     module = model.stage(0, model.layers)
-    optimizer = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}[spec.optimizer.name](
-        module.parameters(), lr=spec.optimizer.learning_rate
+    recipe = spec.optimizer
+    optimizer = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}[recipe.name](
+        module.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay
     )
+    rate = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate_share(recipe, step, spec.steps))
     for step in range(spec.steps):
         inputs, targets = data.take(data.step(step))
-        loss = model.loss(module(inputs), targets)
+        with torch.autocast("cpu", torch.bfloat16, enabled=spec.precision == "bf16"):
+            loss = model.loss(module(inputs), targets)
         optimizer.zero_grad()
         loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(module.parameters(), recipe.clip_norm or torch.inf)
         optimizer.step()
-        yield loss.item(), module
+        rate.step()
+        yield Step(loss.item(), norm.item(), module)
 
 
-def assert_equals_one_process(ran: Ran) -> None:
+def assert_equals_one_process(ran: Ran, tolerance: float = 1e-9) -> None:
     expected = apart(unsplit_losses, ran.spec)
     assert len(ran.losses) == ran.spec.steps
     for step, (measured, plain) in enumerate(zip(ran.losses, expected, strict=True)):
-        assert measured == pytest.approx(plain, rel=1e-9, abs=0), f"step {step}"
+        assert measured == pytest.approx(plain, rel=tolerance, abs=0), f"step {step}"
     assert expected[-1] < expected[0], "it learns, so that equal losses mean equal gradients"

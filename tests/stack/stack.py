@@ -28,6 +28,11 @@ ROOT = Path(__file__).parents[2]
 T = TypeVar("T")
 
 
+def at_once_seconds() -> float:
+    """Within what "at once" is held: a second, and more where more wants to run than there are cores to run it."""
+    return 1.0 if os.getloadavg()[0] <= (os.cpu_count() or 1) else 8.0
+
+
 def wait_for(ask: Callable[[], T], seconds: float, what: str) -> T:
     """What `ask` gives as soon as it is true."""
     give_up = time.monotonic() + seconds
@@ -130,7 +135,7 @@ class Stack:
     def pid_of(self, part: str) -> int:
         """The process of a part: redis, web, recorder, worker or exporter."""
         marks = {"redis": "-server 127.0.0.1", "web": "dashboard.stack.serve", "recorder": "manage.py record",
-                 "worker": "workers.app", "exporter": "workers.exporting"}
+                 "worker": "workers.app", "exporter": "dashboard.exporting"}
         children = [pid for pid, command in self.processes().items() if parent_of(pid) == self.process.pid]
         found = [pid for pid in children if marks[part] in command_of(pid)]
         assert len(found) == 1, f"{part}: {found}\n{self.logs()}"

@@ -4,12 +4,16 @@ from dataclasses import replace
 
 import pytest
 
+from dashboard.charts.memory_rows import recent
 from dashboard.charts.rows import step_rows
 from dashboard.runs.models import Run
 from tests.stack.live_scene import Rank, Recorder
+from tests.unit.frames import frame_of
 from tests.valkey import start_valkey
 from trainer.folder import run_folder, store_folder
 from trainer.presets import preset
+from trainer.trace.frame import encode
+from trainer.trace.stream import FRAME
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -82,3 +86,18 @@ def test_sealing_an_older_figure_does_not_undo_a_newer_one(run):
     store.passed(first_id.decode())
     store.seal()
     assert losses(run) == {0: 1.0}
+
+
+def test_a_ranks_memory_comes_from_the_stream_and_then_from_the_store(run):
+    for sequence in range(1, 6):
+        for rank in (0, 1):
+            counter = ("memory/activations", 100.0 * sequence + rank, sequence, sequence * 1000)
+            frame = frame_of(rank, sequence, [], counters=[counter])
+            run.recorder.redis.xadd(run.recorder.key, {FRAME: encode(frame)})
+    live = recent(run, 1)
+    assert [(row.step, row.bytes) for row in live] == [(2, 201), (3, 301), (4, 401), (5, 501)], "as it was when three steps began"
+    assert live[0].time_ns == live[1].time_ns
+    run.recorder.seal(complete=True)
+    run.valkey.kill()
+    run.valkey.wait()
+    assert recent(run, 1) == live

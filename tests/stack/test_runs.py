@@ -121,7 +121,7 @@ def recorded_kinds(stack: Stack, run_id: str) -> Counter[int]:
     """How many spans of each kind are on disk."""
     reader = StoreReader(store_folder(run_folder(stack.home, run_id)))
     found: Counter[int] = Counter()
-    for segment in reader.manifest.segments:
+    for segment in reader.segments:
         for frame in reader.segment_frames(segment):
             found.update(frame.spans["kind"].tolist())
     return found

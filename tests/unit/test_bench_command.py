@@ -6,7 +6,7 @@ import sys
 import pytest
 from django.core.management import call_command
 
-from dashboard.bench import live, place, start
+from dashboard.bench import live, overhead, place, start
 from dashboard.stack.own import NoStack
 
 
@@ -49,3 +49,9 @@ def test_a_missing_chromium_is_named(monkeypatch, tmp_path):
 def test_a_bench_needs_a_page_to_measure():
     with pytest.raises(place.CannotMeasure):
         live.run({"viewers": 0, "rate": None})
+
+
+def test_a_missing_viztracer_is_named(monkeypatch):
+    monkeypatch.setattr(overhead, "find_spec", lambda name: None)
+    with pytest.raises(place.CannotMeasure, match="viztracer is missing"):
+        overhead.run({})

@@ -90,7 +90,7 @@ def test_steps_with_gaps_are_not_counted(pair):
 def test_figures_without_steps_have_a_change_and_no_p(pair):
     found = line(comparison.compare(pair, [[], []]), "loss_last")
     assert (found.values, found.changes, found.p) == ([2.5, 2.0], [0, pytest.approx(-0.2)], [None, None])
-    assert found.cells == [("2.5", "", ""), ("2", "-20.0 %", "")]
+    assert found.cells == [("2.5", "", ""), ("2", "−20.0 %", "")]
 
 
 def test_the_chart_of_losses_tells_by_more_than_colour_and_never_by_markup(pair):

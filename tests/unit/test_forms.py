@@ -27,8 +27,10 @@ from trainer.spec import (
 ODD = JobSpec(
     name="odd one", model=Gpt(layers=6, width=24, heads=4, context=24), grid=GridSpec(pp=3, dp=2, cp=3, tp=2),
     splits=SplitsSpec(tensor=TensorSplit(sequence_parallel=True), context=ContextSplit(order="zigzag")),
-    schedule=ScheduleSpec(name="gpipe", micro_batches=5, split_backward=True),
-    optimizer=OptimizerSpec(name="sgd", learning_rate=0.123456789), pace=Pace(kind="paced", forward_ms=0.5, backward_ms=7.25),
+    schedule=ScheduleSpec(name="gpipe", micro_batches=5, split_backward=True, layers=(1, 2, 3)),
+    optimizer=OptimizerSpec(name="sgd", learning_rate=0.123456789, warmup_steps=2, decay="cosine", final_share=0.25,
+                            weight_decay=0.01, clip_norm=1.5),
+    checkpointing="layer", pace=Pace(kind="paced", forward_ms=0.5, backward_ms=7.25),
     batch=20, steps=3, precision="float64", device="cuda", seed=12, timeout_seconds=61.5,
 )
 JOBS = [
@@ -69,6 +71,12 @@ def test_bounds_come_from_the_job():
     ("grid.tp", "3", "1, 2 or 4 would do"),
     ("grid.cp", "3", "a context of 32 does not divide among 3 ranks"),
     ("splits.context.order", "reverse", "would do"),
+    ("schedule.layers", "1, 1, 1", "of 4 stages it names 3 and of 4 layers 3; 1, 1, 1, 1 would do"),
+    ("schedule.layers", "1 1 1 1", "a whole number would do"),
+    ("schedule.layers", "1, 2, , 1", "a whole number would do"),
+    ("schedule.layers", "0, 1, 1, 2", "1 or more would do"),
+    ("optimizer.warmup_steps", "30", "of 30 steps none would have the full rate; 29 or less would do"),
+    ("optimizer.clip_norm", "-1", "0.0 or more would do"),
     ("steps", "1e6", "a whole number would do"),
     ("batch", "33", "do not divide a batch of 33; 32 or 40 would do"),
     ("optimizer.learning_rate", "nan", "a finite number would do"),

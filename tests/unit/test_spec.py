@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from trainer.complaints import SpecError
+from trainer.emulate.durations import durations_ms
 from trainer.presets import PRESETS, preset
 from trainer.schedules import schedule_of
+from trainer.schedules.actions import Do
 from trainer.schedules.theory import bubble_share
 from trainer.schedules.validate import validate
 from trainer.spec import JobSpec, parse
@@ -63,7 +65,8 @@ def test_a_job_comes_back_from_its_json() -> None:
     ({"optimizer": {"learning_rate": 0}}, "optimizer.learning_rate", "more than 0.0 would do"),
     ({"schedule": {"name": "zigzag"}}, "schedule.name", "'zb-v', 'dualpipe-v' or 'csv' would do"),
     ({"name": "x" * 121}, "name", "at most 120 characters would do"),
-    ({"grid": {"pp": 3}}, "grid.pp", "4 layers do not divide into 3 stages; 1, 2 or 4 would do"),
+    ({"grid": {"pp": 3}}, "grid.pp", "4 layers do not divide into 3 stages; 1, 2 or 4 would do, "
+                               "or the cuts 2, 1, 1 (schedule.layers)"),
     ({"grid": {"pp": 8}}, "grid.pp", "4 layers do not divide into 8 stages; 1, 2 or 4 would do"),
     ({"grid": {"ep": 2}}, "grid.ep", "this model has no experts; 1 would do, or the model 'moe'"),
     (moe(ep=3), "grid.ep", "8 experts do not divide among 3 ranks; 1, 2, 4 or 8 would do"),
@@ -101,6 +104,15 @@ def test_a_job_comes_back_from_its_json() -> None:
      "splits.data.mode", "zero-2 would do"),
     ({"model": {"name": "perceptron"}, "grid": {"tp": 2}}, "grid.tp", "a perceptron has no heads and no sequence; 1 would do"),
     ({"model": {"name": "perceptron"}, "grid": {"cp": 2}}, "grid.cp", "a perceptron has no heads and no sequence; 1 would do"),
+    ({"schedule": {"layers": 4}}, "schedule.layers", "a list of whole numbers would do, such as [1, 2, 1]"),
+    ({"schedule": {"layers": [1, "2"]}}, "schedule.layers", "a whole number would do"),
+    ({"schedule": {"layers": [5]}}, "schedule.layers", "of 4 layers 5; 4 would do"),
+    ({"schedule": {"layers": [1, 2, 2]}, "grid": {"pp": 2}}, "schedule.layers",
+     "of 2 stages it names 3 and of 4 layers 5; 2, 2 would do"),
+    ({"schedule": {"layers": [1, 1, 1, 1, 1]}, "grid": {"pp": 5}}, "grid.pp",
+     "4 layers do not divide into 5 stages; 1, 2 or 4 would do"),
+    ({"steps": 5, "optimizer": {"warmup_steps": 5}}, "optimizer.warmup_steps", "4 or less would do"),
+    ({"precision": "fp8"}, "precision", "'float32', 'float64' or 'bf16' would do"),
     ({"batch": 30}, "batch", "1 copies × 8 micro-batches do not divide a batch of 30; 24 or 32 would do"),
     ({"batch": 4}, "batch", "1 copies × 8 micro-batches do not divide a batch of 4; 8 would do"),
     ({"model": {"name": "gpt", "heads": 3}}, "model.heads", "3 heads do not divide a width of 32; 1, 2, 4, 8, 16 or 32 would do"),
@@ -111,7 +123,12 @@ def test_a_job_comes_back_from_its_json() -> None:
     (of("interleaved-zb", micro_batches=2), "schedule.micro_batches", "as many as there are ranks, 4; 4 would do"),
     (of("dualpipe-v", micro_batches=6), "schedule.micro_batches", "2 micro-batches for each of 4 ranks; 8 or more would do"),
     (of("interleaved", layers=12), "grid.pp", "12 layers do not divide into 4 × 2 stages; 1, 2, 3 or 6 would do"),
-    (of("zb-v", layers=9), "schedule.chunks", "9 layers do not divide into 2 stages a rank; 1, 3 or 9 would do, or more layers"),
+    (of("zb-v", layers=9), "model.layers", "9 layers do not divide into 4 × 2 stages; 8 or 16 would do, "
+                                           "or the cuts 2, 1, 1, 1, 1, 1, 1, 1 (schedule.layers)"),
+    (of("interleaved", layers=9, chunks=4), "schedule.chunks", "9 layers do not divide into 4 × 4 stages; 3 or 9 would do"),
+    (of("zb-v", pp=1000, layers=95, micro_batches=1), "model.layers", "94 or 96 would do"),
+    ({"model": {"name": "perceptron"}} | {"grid": {"pp": 2}, "schedule": {"name": "zb-v", "chunks": 2}}, "model.hidden_layers",
+     "with the last one 3 layers do not divide into 2 × 2 stages; 3 would do"),
     (of("zb-v") | {"device": "cuda"}, "device", "cpu would do, or the schedule naive, gpipe, 1f1b or zb-h1"),
     (of("gpipe", chunks=1, csv="0F0"), "schedule.csv", "only the schedule csv has a text; an empty one would do"),
     (of("csv", pp=1, chunks=1), "schedule.csv", "it has 0 rows, and the pipeline has 1 ranks; a row for each would do"),
@@ -161,7 +178,8 @@ def test_every_preset_can_be_run(key: str) -> None:
 @pytest.mark.parametrize("key", PRESETS)
 def test_a_preset_is_over_before_one_looks_away(key: str) -> None:
     spec = PRESETS[key].spec
-    work_ms = spec.schedule.micro_batches * (spec.pace.forward_ms + spec.pace.backward_ms)
+    lasts_ms = durations_ms(spec)
+    work_ms = spec.schedule.micro_batches * (lasts_ms[Do.FORWARD] + lasts_ms[Do.BACKWARD])
     assert spec.steps * work_ms / (1 - bubble_share(spec)) < 35_000, "and a few seconds to start"
 
 

@@ -13,16 +13,18 @@ import pytest
 from trainer.emulate.durations import durations_ms
 from trainer.schedules import formulas, schedule_of, split_backward
 from trainer.schedules.actions import Do
+from trainer.schedules.cuts import shares_of
 from trainer.schedules.dualpipe import dualpipe
 from trainer.schedules.family import SCHEDULES
 from trainer.schedules.formulas import Shape, Times, idle_of
 from trainer.schedules.simulate import simulate
 from trainer.schedules.theory import bubble_formula, bubble_share, ideal_formula, ideal_share
-from trainer.spec import Gpt, GridSpec, JobSpec, Pace, ScheduleSpec
+from trainer.spec import Gpt, GridSpec, JobSpec, Pace, ScheduleSpec, parse
 
 EQUAL = Times(Fraction(1), Fraction(1), Fraction(1))
 TIMES = [EQUAL, Times(Fraction(1), Fraction(6, 5), Fraction(4, 5)), Times(Fraction(2), Fraction(1), Fraction(1)),
-         Times(Fraction(1), Fraction(2), Fraction(2))]
+         Times(Fraction(1), Fraction(2), Fraction(2)), Times(Fraction(1), Fraction(2), Fraction(1)),
+         Times(Fraction(5), Fraction(2), Fraction(1)), Times(Fraction(2), Fraction(5), Fraction(1))]
 
 
 def job(name: str, stages: int, micro_batches: int, split: bool = False, forward_ms: float = 20, backward_ms: float = 40,
@@ -122,13 +124,51 @@ def test_without_a_formula_theory_is_the_simulators(name: str, split: bool, forw
     for p in (2, 3, 6):
         for m in (2 * p, 6 * p, 9 * p):  # more than what is simulated
             spec = job(name, p, m, split, forward_ms, backward_ms)
-            simulated = simulate(schedule_of(spec), durations_ms(spec.pace, 2))
+            simulated = simulate(schedule_of(spec), durations_ms(spec), shares=shares_of(spec))
             assert bubble_share(spec) == pytest.approx(simulated.bubble_share, abs=1e-12)
 
 
-def test_chunks_share_a_ranks_pace() -> None:
-    assert durations_ms(Pace(forward_ms=20.0, backward_ms=40.0), 2) == {
-        Do.FORWARD: 10, Do.BACKWARD: 20, Do.BACKWARD_INPUT: 10, Do.BACKWARD_WEIGHT: 10}
+def test_stages_share_a_ranks_pace_by_their_layers() -> None:
+    assert durations_ms(job("zb-v", 4, 8)) == {
+        Do.FORWARD: 20, Do.BACKWARD: 40, Do.BACKWARD_INPUT: 20, Do.BACKWARD_WEIGHT: 20}
+    assert shares_of(job("zb-v", 4, 8)) == [0.5] * 8
+    assert shares_of(cut_by_hand("1f1b", [1, 1, 2, 4], 8)) == [0.5, 0.5, 1, 2]
+
+
+def cut_by_hand(name: str, layers: list[int], micro_batches: int, chunks: int = 1) -> JobSpec:
+    return parse({
+        "model": {"name": "gpt", "layers": sum(layers)}, "grid": {"pp": len(layers) // chunks}, "batch": micro_batches,
+        "schedule": {"name": name, "micro_batches": micro_batches, "chunks": chunks, "layers": layers},
+    })
+
+
+def test_even_cuts_by_hand_have_the_closed_formula() -> None:
+    assert bubble_formula(cut_by_hand("1f1b", [2, 2, 2, 2], 8)) == "(p−1)/(m+p−1) = 3/11"
+
+
+def test_a_stage_of_twice_the_layers_holds_the_others_up() -> None:
+    """GPipe's flood: the slowest stage works all the time, between the first way to it and the last way back."""
+    spec = cut_by_hand("gpipe", [1, 1, 2, 4], 8)
+    makespan = (0.5 + 0.5 + 1) * 60 + 8 * 2 * 60
+    assert bubble_share(spec) == pytest.approx(1 - 8 * 60 / makespan, abs=1e-12)
+    assert bubble_formula(spec) == "by simulation = 5/9"
+
+
+@pytest.mark.parametrize(("name", "layers", "chunks"), [
+    ("1f1b", [3, 1, 2, 7, 1, 1, 4, 2], 1), ("zb-h1", [5, 6, 6, 5], 1), ("interleaved", [1, 2, 3, 4, 5, 6, 7, 8], 2),
+    ("zb-v", [9, 8, 8, 8, 9, 8], 2), ("dualpipe-v", [9, 1, 1, 1, 1, 9], 2),
+])
+def test_unequal_stages_beyond_what_is_simulated(name: str, layers: list[int], chunks: int) -> None:
+    """Every further round of micro-batches takes what the last ones took."""
+    spec = cut_by_hand(name, layers, 2304 // len(layers) * len(layers), chunks)
+    step = simulate(schedule_of(spec), durations_ms(spec), shares=shares_of(spec))
+    assert bubble_share(spec) == pytest.approx(step.bubble_share, abs=1e-12)
+
+
+def test_running_a_layer_again_is_part_of_its_backward() -> None:
+    spec = job("zb-h1", 4, 8).model_copy(update={"checkpointing": "layer"})
+    assert durations_ms(spec) == {Do.FORWARD: 20, Do.BACKWARD: 60, Do.BACKWARD_INPUT: 40, Do.BACKWARD_WEIGHT: 20}
+    assert bubble_share(spec) == pytest.approx(3 * 40 / (8 * 80 + 3 * 40), abs=1e-12), "(p−1)(F+I−W) with a longer I"
 
 
 def test_formulas_as_they_are_shown() -> None:

@@ -213,3 +213,12 @@ def test_a_drawing_of_ranks_with_two_stages_fills_the_simulated_step():
     assert [letter for _, letter, _ in drawn.legend] == ["F", "I", "W"]
     assert max(bar.x + bar.width for bar in drawn.bars) == pytest.approx(drawn.width - 1, abs=1)
     assert sketch(PRESETS["pipeline-own"].spec).bars
+
+
+def test_memory_is_planned_by_place(client):
+    found = check(client, **{"schedule.name": "gpipe"})
+    assert [place["stages"] for place in found["memory"]] == [[0], [1], [2], [3]]
+    for place in found["memory"]:
+        kinds = ("weights", "gradients", "optimizer", "activations", "buffers")
+        assert place["total"] == sum(place[kind] for kind in kinds) and all(place[kind] > 0 for kind in kinds)
+    assert "Memory of each rank at most" in found["html"] and "kB" in found["html"]

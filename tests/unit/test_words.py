@@ -2,7 +2,7 @@
 
 import pytest
 
-from dashboard.runs.words import copies_words, grid_words, model_words, splits_words
+from dashboard.runs.words import copies_words, grid_words, model_words, recipe_words, splits_words
 from trainer.presets import preset
 from trainer.spec import parse
 
@@ -42,6 +42,17 @@ def test_what_copies_do(given, words):
 ])
 def test_a_model_in_words(given, words):
     assert model_words(parse({"model": given}).model_dump()["model"]) == words
+
+
+def test_a_recipe_in_words():
+    plain, full = parse({}), parse({"optimizer": {
+        "name": "sgd", "learning_rate": 0.01, "warmup_steps": 5, "decay": "cosine", "final_share": 0.05, "weight_decay": 0.1,
+        "clip_norm": 1,
+    }})
+    assert recipe_words(plain.model_dump()) == "adamw at 0.003"
+    assert recipe_words(full.model_dump()) == (
+        "sgd at 0.01, 5 steps of warm-up, cosine decay to 5.0 %, weight decay 0.1, gradients clipped to 1"
+    )
 
 
 def test_one_rank():

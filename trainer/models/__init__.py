@@ -12,7 +12,9 @@ from trainer.models.mixture import MixtureModel
 from trainer.models.perceptron import PerceptronModel
 from trainer.spec import JobSpec, Moe, Perceptron
 
-DTYPES = {"float32": torch.float32, "float64": torch.float64}
+# Of weights, gradients, optimizer state and what stages hand on. With the latter in float32 too, cutting a model that
+# computes in bfloat16 into stages rounds nothing that the whole model does not round.
+DTYPES = {"float32": torch.float32, "float64": torch.float64, "bf16": torch.float32}
 
 
 class Model(Protocol):

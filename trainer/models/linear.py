@@ -45,9 +45,11 @@ class Linear(nn.Linear):
         # The parameters enter detached, so that this backward tells neither them nor hooks on them
         # (DDP's) that their gradient is ready. Something must still ask for a gradient, or a first
         # layer over data would have no backward at all: the anchor does.
+        # What autocast does to a product's operands is done here, so that the backward finds all in one dtype.
         anchor = torch.zeros((), dtype=inputs.dtype, device=inputs.device, requires_grad=True)
-        put_off = None if bias is None else bias.detach()
-        output = _LaterWeightGradient.apply(inputs, self.weight.detach(), put_off, anchor, self)
+        dtype = torch.get_autocast_dtype(inputs.device.type) if torch.is_autocast_enabled(inputs.device.type) else inputs.dtype
+        put_off = None if bias is None else bias.detach().to(dtype)
+        output = _LaterWeightGradient.apply(inputs.to(dtype), self.weight.detach().to(dtype), put_off, anchor, self)
         assert isinstance(output, Tensor)
         return output
 
@@ -56,7 +58,8 @@ class Linear(nn.Linear):
         if self.weight.dim() == 3:
             return {self.weight: gradient.mT @ inputs, self.bias: gradient.sum(1, keepdim=True)}
         rows = gradient.reshape(-1, gradient.shape[-1])
-        return {self.weight: rows.T @ inputs.reshape(-1, inputs.shape[-1]), self.bias: rows.sum(0)}
+        of_weight, of_bias = rows.T @ inputs.reshape(-1, inputs.shape[-1]), rows.sum(0)
+        return {self.weight: of_weight.to(self.weight.dtype), self.bias: of_bias.to(self.bias.dtype)}
 
 
 class Linears(Linear):

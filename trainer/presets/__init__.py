@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from trainer.complaints import FieldError, SpecError
-from trainer.presets import copies, pipelines, products, stages
+from trainer.presets import copies, faults, networks, pipelines, products, recipes, stages
 from trainer.presets.kit import Preset
 
-PRESETS = {
-    preset.key: preset for part in (pipelines, copies, stages, products) for preset in part.PRESETS
+GROUPS = {
+    "Pipelines": pipelines.PRESETS, "Copies": copies.PRESETS, "Inside a stage": stages.PRESETS, "Products": products.PRESETS,
+    "Network": networks.PRESETS, "Recipes": recipes.PRESETS, "Faults": faults.PRESETS,
 }
+PRESETS = {preset.key: preset for group in GROUPS.values() for preset in group}
 
 
 def preset(key: str) -> Preset:

@@ -18,9 +18,10 @@ class Preset:
     spec: JobSpec
 
 
-def pipeline(title: str, schedule: str, chunks: int = 1, csv: str = "") -> JobSpec:
-    order = ScheduleSpec.model_validate({"name": schedule, "micro_batches": 8, "chunks": chunks, "csv": csv})
-    return JobSpec(name=title, model=Gpt(layers=4 * chunks), grid=GridSpec(pp=4), schedule=order, pace=WATCHABLE,
+def pipeline(title: str, schedule: str, chunks: int = 1, csv: str = "", layers: tuple[int, ...] = ()) -> JobSpec:
+    order = ScheduleSpec.model_validate(
+        {"name": schedule, "micro_batches": 8, "chunks": chunks, "csv": csv, "layers": layers})
+    return JobSpec(name=title, model=Gpt(layers=sum(layers) or 4 * chunks), grid=GridSpec(pp=4), schedule=order, pace=WATCHABLE,
                    batch=32, steps=30)
 
 

@@ -44,6 +44,10 @@ PRESETS = (
            "Stages in a V again, but in its middle every rank does a forward of one way and a backward of the other. "
            "Look at the start and the end of a step: only there are backwards split.",
            pipeline("Pipeline, DualPipeV", "dualpipe-v", 2)),
+    Preset("pipeline-by-hand", "Pipeline, cut by hand",
+           "The last of four stages has half of the layers, so its rank works all the time and the others wait for it, "
+           "under whatever schedule. Change the layers from 1, 1, 2, 4 to 2, 2, 2, 2 and see the bubble halve.",
+           pipeline("Pipeline, cut by hand", "1f1b", layers=(1, 1, 2, 4)).model_copy(update={"steps": 20})),
     Preset("pipeline-own", "Pipeline, a schedule of your own",
            "An order written as text, a row for each rank: GPipe in two halves of four micro-batches. Look at the middle "
            "of a step: the pipeline drains once more, the price of holding four activations a stage in place of eight.",

@@ -68,13 +68,18 @@ def original(operator: str, device: str) -> Callable[..., tuple[Any, dist.Work]]
         group = dist.ProcessGroup.unbox(arguments["process_group"])
         passed = [value for name, value in arguments.items() if name not in not_passed]
         work = getattr(group._get_backend(torch.device(device.lower())), method)(*passed, options)
-        return ((given[0], work.boxed()) if len(schema.returns) == 2 else work.boxed()), work
+        return as_returned(schema, given, work), work
 
     if operator not in METHODS:
         return by_kernel
     method, options_of = METHODS[operator]
     not_passed = {"process_group", "sparse_indices", *OPTIONS} | ({"tensor"} if operator == "barrier" else set())
     return by_backend
+
+
+def as_returned(schema: Any, given: tuple[Any, ...], work: dist.Work) -> Any:
+    """What an operator's kernel returns for `work`; some return their first argument as well."""
+    return (given[0], work.boxed()) if len(schema.returns) == 2 else work.boxed()
 
 
 def _can_be_told(arguments: dict[str, Any]) -> bool:

@@ -17,13 +17,13 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from trainer.probes.backend import original
+from trainer.probes.backend import as_returned, original
 from trainer.trace.columns import Row
 from trainer.trace.frame import NONE
 from trainer.trace.kinds import Kind
@@ -49,11 +49,29 @@ OPERATORS = {
 NAMES = {kind: kind.name.lower().replace("_", "-") for kind in OPERATORS.values()}
 
 
-class CollectiveProbe:
-    """Records from `install` to `remove`. `axes` gives names to groups, by torch's `group_name`."""
+class Call(NamedTuple):
+    """An operator's call with its arguments by name. `axis` is the group's name, `sequence` the call's number in it."""
 
-    def __init__(self, add: Callable[[Row], None], axes: Mapping[str, str], where: Callable[[], int]):
-        self._add, self._axes, self._step = add, axes, where
+    operator: str
+    group: dist.ProcessGroup
+    arguments: dict[str, Any]
+    sequence: int
+    step: int
+    axis: str
+
+
+Substitute = Callable[[Call], tuple[dist.Work, str] | None]  # the work, and what its span is called
+
+
+class CollectiveProbe:
+    """Records from `install` to `remove`. `axes` gives names to groups, by torch's `group_name`.
+
+    A `substitute` is asked first, and does what the backend would: for None the backend is called.
+    """
+
+    def __init__(self, add: Callable[[Row], None], axes: Mapping[str, str], where: Callable[[], int],
+                 substitute: Substitute | None = None):
+        self._add, self._axes, self._step, self._substitute = add, axes, where, substitute
         self._library: torch.library.Library | None = None
         self._calls: Counter[str] = Counter()  # of each group
         self._lock = threading.Lock()
@@ -89,8 +107,9 @@ class CollectiveProbe:
 
     def _replacement(self, operator: str, kind: Kind, device: str) -> Callable[..., Any]:
         call = original(operator, device)
-        arguments = getattr(torch.ops.c10d, operator).default._schema.arguments
-        group_at = next(at for at, argument in enumerate(arguments) if "ProcessGroup" in str(argument.type))
+        schema = getattr(torch.ops.c10d, operator).default._schema
+        names = [argument.name for argument in schema.arguments]
+        group_at = names.index("process_group")
 
         def replacement(keys: Any, *given: Any) -> Any:
             group = dist.ProcessGroup.unbox(given[group_at])
@@ -102,18 +121,27 @@ class CollectiveProbe:
             step = self._step()
             size = _array_bytes(kind, given[:group_at], group.size())
             axis = self._axes.get(group.group_name, group.group_name)
+            name = NAMES[kind]
 
             def completed(_: Any = None) -> None:
                 end_ns = time.monotonic_ns()
                 with self._idle:
                     begin_ns = min(max(start_ns, self._last_end_ns), end_ns)
                     self._last_end_ns = end_ns
-                    self._add((kind, begin_ns, end_ns, step, NONE, NONE, NONE, size, sequence, NAMES[kind], axis))
+                    self._add((kind, begin_ns, end_ns, step, NONE, NONE, NONE, size, sequence, name, axis))
                     self._under_way -= 1
                     self._idle.notify_all()
 
             try:
-                returned, work = call(keys, *given)
+                own = None
+                if self._substitute is not None:
+                    arguments = dict(zip(names, given, strict=False))
+                    own = self._substitute(Call(operator, group, arguments, sequence, step, axis))
+                if own is None:
+                    returned, work = call(keys, *given)
+                else:
+                    work, name = own
+                    returned = as_returned(schema, given, work)
             except BaseException:
                 completed()
                 raise

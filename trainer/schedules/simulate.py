@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trainer.schedules.actions import Action, Do, Schedule, needs
@@ -53,10 +53,11 @@ class Stuck(ValueError):
 
 def simulate(
     schedule: Schedule, durations: Mapping[Do, float], hand_off: float = 0.0, side_by_side: bool = False,
-    together: float | None = None,
+    together: float | None = None, shares: Sequence[float] = (),
 ) -> Simulation:
     """Run `schedule` by the clock.
 
+    Every stage takes `durations`, or with `shares` its share of them.
     `hand_off` passes between the end of an action and the earliest start of one that needs it on
     another rank. With `side_by_side` a rank's forwards and backwards are two queues that do not
     wait for each other, as on a device that has room for both. `together` is what an action that is
@@ -80,7 +81,8 @@ def simulate(
                 if None in ready:
                     break
                 start = max(free[number], *(moment for moment in ready if moment is not None))
-                lasts = together / 2 if together is not None and pair else durations[first.do]
+                share = shares[first.stage] if shares else 1
+                lasts = together / 2 if together is not None and pair else durations[first.do] * share
                 for action in group:
                     timed.append(Timed(rank, action, start, start := start + lasts))
                 free[number] = start

@@ -1,8 +1,8 @@
-"""The bubble that a schedule has in theory: equal stages, hand-offs that cost nothing.
+"""The bubble that a schedule has in theory: stages as they are cut, hand-offs that cost nothing.
 
 Shares of the whole are idle time over all ranks' time, (p−1)/(m+p−1); shares of the ideal are idle time
 over busy time, (p−1)/m (GPipe, Huang et al., 2019; PipeDream-Flush, Narayanan et al., 2021). Where no closed
-formula holds, as for a schedule of one's own, theory is what the simulator finds.
+formula holds, as for a schedule of one's own or unequal stages, theory is what the simulator finds.
 """
 
 from __future__ import annotations
@@ -13,14 +13,19 @@ from typing import TYPE_CHECKING
 
 from trainer.emulate.durations import durations_ms
 from trainer.schedules import schedule_of
+from trainer.schedules.actions import Do
+from trainer.schedules.cuts import is_even, shares_of
 from trainer.schedules.formulas import Idle, Shape, Times, idle_of
 from trainer.schedules.simulate import simulate
 
 if TYPE_CHECKING:
     from trainer.spec import JobSpec
 
-# Beyond so many micro-batches a rank the steady phase repeats itself and idle time stays what it is.
+# Beyond so many micro-batches a rank the steady phase of equal stages repeats itself and idle time stays what it is.
 _STEADY_A_RANK = 4
+# Of unequal stages every micro-batch adds to the idle time of all but the slowest rank. So many of them, times stages, are
+# simulated; what a round of micro-batches adds by then, every further one adds as well.
+_MOST_SIMULATED = 8192
 
 
 def bubble_share(spec: JobSpec) -> float:
@@ -51,13 +56,12 @@ def ideal_formula(spec: JobSpec) -> str:
 
 
 def _times(spec: JobSpec) -> Times:
-    """The halves of a backward share it equally."""
-    half = Fraction(spec.pace.backward_ms) / 2
-    return Times(Fraction(spec.pace.forward_ms), half, half)
+    lasts = durations_ms(spec)
+    return Times(Fraction(lasts[Do.FORWARD]), Fraction(lasts[Do.BACKWARD_INPUT]), Fraction(lasts[Do.BACKWARD_WEIGHT]))
 
 
 def _work(spec: JobSpec) -> Fraction:
-    """What every rank works in one step."""
+    """What every rank works in one step, on average where their stages are unequal."""
     return spec.schedule.micro_batches * _times(spec).work
 
 
@@ -65,23 +69,38 @@ def _idle(spec: JobSpec) -> Idle:
     if spec.grid.pp == 1:
         return Idle(Fraction(0), "0", "0")
     schedule = spec.schedule
+    if not is_even(spec):
+        return _by_simulation(_of_unequal_stages(spec))
     shape = Shape(spec.grid.pp, schedule.micro_batches, schedule.chunks)
     found = idle_of(schedule.name, schedule.split_backward, shape, _times(spec))
-    return found or Idle(_simulated(_of_steady_length(spec)), "by simulation", "by simulation")
+    return found or _by_simulation(_simulated(_shortened(spec, _STEADY_A_RANK * spec.grid.pp)))
 
 
-def _of_steady_length(spec: JobSpec) -> JobSpec:
-    """The same job, of no more micro-batches than it takes to know its idle time."""
-    p, m = spec.grid.pp, spec.schedule.micro_batches
-    if spec.schedule.name == "csv" or m <= _STEADY_A_RANK * p:
+def _by_simulation(idle: Fraction) -> Idle:
+    return Idle(idle, "by simulation", "by simulation")
+
+
+def _of_unequal_stages(spec: JobSpec) -> Fraction:
+    p = spec.grid.pp
+    rounds = max(3, _MOST_SIMULATED // (p * p * spec.schedule.chunks))
+    short = _shortened(spec, rounds * p)
+    idle, left = _simulated(short), spec.schedule.micro_batches - short.schedule.micro_batches
+    return idle + (idle - _simulated(_shortened(spec, (rounds - 1) * p))) * left / p if left else idle
+
+
+def _shortened(spec: JobSpec, micro_batches: int) -> JobSpec:
+    """The same job, of no more than so many micro-batches. A schedule of one's own stays as it is."""
+    if spec.schedule.name == "csv" or spec.schedule.micro_batches <= micro_batches:
         return spec
-    schedule = spec.schedule.model_copy(update={"micro_batches": _STEADY_A_RANK * p})
-    return spec.model_copy(update={"schedule": schedule})
+    schedule = spec.schedule.model_copy(update={"micro_batches": micro_batches})
+    batch = spec.batch // spec.schedule.micro_batches * micro_batches  # a micro-batch has as many samples as before
+    return spec.model_copy(update={"schedule": schedule, "batch": batch})
 
 
 @lru_cache(maxsize=256)
 def _simulated(spec: JobSpec) -> Fraction:
-    step = simulate(schedule_of(spec), durations_ms(spec.pace, spec.schedule.chunks))
+    """The idle time of every rank, or of the average one."""
+    step = simulate(schedule_of(spec), durations_ms(spec), shares=shares_of(spec))
     return Fraction(step.makespan) - _work(spec)
 
 

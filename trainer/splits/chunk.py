@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor
 
 from trainer.models.linear import Linear, put_off_weights
@@ -12,10 +13,10 @@ from trainer.splits.data import Replica
 
 
 class Chunk:
-    """`actions` are the rank's; those of other stages do not count."""
+    """`actions` are the rank's; those of other stages do not count. `mixed`: weights in float32, products in bfloat16."""
 
     def __init__(self, stage: int, stages: int, actions: list[Action], replica: Replica,
-                 loss: Callable[[Tensor, Tensor], Tensor]):
+                 loss: Callable[[Tensor, Tensor], Tensor], mixed: bool = False):
         self.stage, self.is_first, self.is_last = stage, stage == 0, stage == stages - 1
         self.replica = replica
         own = [action for action in actions if action.stage == stage]
@@ -23,9 +24,14 @@ class Chunk:
         self._put_off = put_off_weights(replica.module) if splits else None
         self._micro_batches = 1 + max(action.micro_batch for action in own)
         self._last_backward = [action for action in own if action.do in (Do.BACKWARD, Do.BACKWARD_WEIGHT)][-1]
-        self._loss = loss
+        self._loss, self._mixed = loss, mixed
         self._held: dict[int, tuple[Tensor, Tensor]] = {}  # of each micro-batch in flight: the stage's input and output
         self._weights: dict[int, list[tuple[Linear, Tensor, Tensor]]] = {}
+
+    def held(self, m: int) -> list[Tensor]:
+        """What is kept of a micro-batch by name; autograd holds on to more."""
+        put_off = [tensor for _, *both in self._weights.get(m, ()) for tensor in both]
+        return [*self._held.get(m, ()), *put_off]
 
     def averages(self, action: Action) -> bool:
         """Whether gradients are averaged with other copies at the end of `action`."""
@@ -35,11 +41,14 @@ class Chunk:
 
     def forward(self, m: int, content: Tensor, targets: Tensor | None) -> Tensor:
         """The stage's output; of the last stage, its share of the mean loss of all micro-batches."""
-        output = self.replica.forward(content)
-        if self.is_last:
-            assert targets is not None
-            # Micro-batches are equally large, so the mean over all of them is the mean of their means.
-            output = self._loss(output, targets) / self._micro_batches
+        with torch.autocast(content.device.type, torch.bfloat16, enabled=self._mixed):
+            output = self.replica.forward(content)
+            if self._mixed:
+                output = output.float()  # what is handed on, and what the loss adds up
+            if self.is_last:
+                assert targets is not None
+                # Micro-batches are equally large, so the mean over all of them is the mean of their means.
+                output = self._loss(output, targets) / self._micro_batches
         self._held[m] = content, output
         return output.detach()
 

@@ -30,6 +30,8 @@ class Copies:
     `complete_gradients` the averaged gradients are theirs.
     """
 
+    in_pieces = False  # whether no two copies own the same
+
     def __init__(self, modules: nn.ModuleDict, replicas: Mapping[str, Replica], group: dist.ProcessGroup | None = None):
         self.replicas, self.group = replicas, group
         self._modules = modules

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from trainer.models.linear import Linear
+from trainer.probes.memory import bucket_bytes
 
 PutOff = list[tuple[Linear, Tensor, Tensor]]  # Linears, their inputs and their outputs' gradients
 
@@ -27,13 +28,16 @@ class Replica(Protocol):
 
     `axis` names their group in spans; empty if backwards exchange nothing. `every` tells whether each backward
     averages its gradients, or only the last one of a step; `beside`, whether that goes on beside the backward, which
-    may then have to wait for it.
+    may then have to wait for it. `bucket_bytes` is what averaging itself keeps in memory.
     """
 
     module: nn.Module
     axis: str
     every: bool
     beside: bool
+
+    @property
+    def bucket_bytes(self) -> int: ...
 
     def forward(self, inputs: Tensor) -> Tensor: ...
 
@@ -47,7 +51,7 @@ class Replica(Protocol):
 class Alone:
     """A stage whose backwards exchange nothing."""
 
-    axis, every, beside = "", False, False
+    axis, every, beside, bucket_bytes = "", False, False, 0
 
     def __init__(self, module: nn.Module):
         self.module = module
@@ -73,6 +77,10 @@ class Averaged:
     def __init__(self, module: nn.Module, group: dist.ProcessGroup, axis: str, bucket_mb: float):
         self.module, self.axis = module, axis
         self._ddp = DistributedDataParallel(module, process_group=group, bucket_cap_mb=bucket_mb)
+
+    @property
+    def bucket_bytes(self) -> int:
+        return bucket_bytes(self._ddp)
 
     def forward(self, inputs: Tensor) -> Tensor:
         with self._ddp.no_sync():  # which backward will be the last is not known yet; `backward` says it to DDP

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import torch.distributed as dist
 from torch import nn
 
+from trainer.emulate.links import Links
 from trainer.spec import DataSplit
 from trainer.splits.copies import Copies, alone, averaged
 from trainer.splits.exchange import Everyone, Exchange, ParameterServer
@@ -16,7 +17,7 @@ from trainer.trace.columns import Row
 
 
 def copies_of(split: DataSplit, modules: nn.ModuleDict, group: dist.ProcessGroup | None, axis: str,
-              clock: RunClock, add: Callable[[Row], None]) -> Copies:
+              clock: RunClock, add: Callable[[Row], None], links: Links | None) -> Copies:
     """This rank's copy of its stages, `modules`, among those of `group`, which `axis` names; without a group the only one."""
     if group is None:
         return alone(modules)
@@ -26,6 +27,6 @@ def copies_of(split: DataSplit, modules: nn.ModuleDict, group: dist.ProcessGroup
         case "zero-1" | "zero-2" | "zero-3":
             return Sharded(modules, group, axis, split.mode)
         case "parameter-server":
-            return ParameterServer(modules, Exchange(group, axis, clock, add), group)
+            return ParameterServer(modules, Exchange(group, axis, clock, add, links), group)
         case "everyone":
-            return Everyone(modules, Exchange(group, axis, clock, add), group)
+            return Everyone(modules, Exchange(group, axis, clock, add, links), group)

@@ -3,7 +3,7 @@
 With N copies and M bytes of gradients:
 
 - A parameter server (Li et al., "Scaling Distributed Machine Learning with the Parameter Server", 2014) gets all
-  gradients, alone has the optimizer, and sends the parameters back: 2·(N−1)·M through one port, while the others' idle.
+  gradients, alone has the optimizer, and sends the parameters back: 2·(N−1)·M through one port.
 - Everyone to everyone: each copy sends its gradients to each other, N·(N−1)·M in all, and adds up by itself.
 
 A ring's AllReduce moves 2·(N−1)·M in all as well, but an Nth of that through each port. Every sum is taken in the order
@@ -19,6 +19,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from trainer.emulate.links import Links, sleep_until
 from trainer.splits.copies import Copies
 from trainer.splits.data import Alone
 from trainer.splits.messages import Envelope
@@ -33,8 +34,8 @@ SERVER = 0  # its place in the group
 class Exchange:
     """Messages between the copies, each a span at either end. All ranks of the group deliver the same number of times."""
 
-    def __init__(self, group: dist.ProcessGroup, axis: str, clock: RunClock, add: Callable[[Row], None]):
-        self._group, self._axis, self._clock, self._add = group, axis, clock, add
+    def __init__(self, group: dist.ProcessGroup, axis: str, clock: RunClock, add: Callable[[Row], None], links: Links | None):
+        self._group, self._axis, self._clock, self._add, self._links = group, axis, clock, add, links
         self._ranks, self.place = dist.get_process_group_ranks(group), group.rank()
         self.others = [place for place in range(group.size()) if place != self.place]
         self._deliveries = 0
@@ -46,12 +47,12 @@ class Exchange:
         its RECEIVE; a SEND is over when it is handed over. The numbers of deliveries tell which ends belong together.
         """
         def record(kind: Kind, start_ns: int, end_ns: int, place: int) -> None:
-            self._add((kind, start_ns, end_ns, step, NONE, NONE, self._ranks[place], mine.nbytes, self._deliveries, name,
+            said = name if self._links is None else f"{name} · {self._links.word(self._ranks[place])}"
+            self._add((kind, start_ns, end_ns, step, NONE, NONE, self._ranks[place], mine.nbytes, self._deliveries, said,
                        self._axis))
 
-        sent = Envelope(tuple(mine.shape), mine.dtype, mine.device)
-        sent.content.copy_(mine)
-        sent.stamp[0] = self._clock.to_run(time.monotonic_ns())
+        now_ns = time.monotonic_ns()
+        sent = {place: self._sealed(mine, place, now_ns) for place in to}
         arriving = {place: Envelope(tuple(mine.shape), mine.dtype, mine.device) for place in awaited}
         leaving, incoming = [], {}
         for place in self.others:
@@ -60,14 +61,17 @@ class Exchange:
                 incoming[place] = self._group.recv([arriving[place].whole], place, 0)
             if place in to:
                 start_ns = time.monotonic_ns()
-                leaving.append(self._group.send([sent.whole], place, 0))
+                leaving.append(self._group.send([sent[place].whole], place, 0))
                 record(Kind.SEND, start_ns, time.monotonic_ns(), place)
             if place in awaited and place > self.place:
                 incoming[place] = self._group.recv([arriving[place].whole], place, 0)
         for place, work in incoming.items():
             asked_ns = time.monotonic_ns()
             work.wait()
-            sent_ns = self._clock.to_local(int(float(arriving[place].stamp[0])))
+            left, arrives = map(float, arriving[place].stamp)
+            if self._links is not None:
+                sleep_until(self._clock.to_local(int(arrives)))
+            sent_ns = self._clock.to_local(int(left))
             arrived_ns = time.monotonic_ns()
             began_ns = min(max(asked_ns, sent_ns), arrived_ns)
             if began_ns > asked_ns:
@@ -77,6 +81,14 @@ class Exchange:
             work.wait()
         self._deliveries += 1
         return {place: envelope.content for place, envelope in arriving.items()}
+
+    def _sealed(self, content: Tensor, place: int, now_ns: int) -> Envelope:
+        envelope = Envelope(tuple(content.shape), content.dtype, content.device)
+        envelope.content.copy_(content)
+        envelope.stamp[0] = self._clock.to_run(now_ns)
+        if self._links is not None:
+            envelope.stamp[1] = self._clock.to_run(self._links.arrival_ns(self._ranks[place], content.nbytes, now_ns))
+        return envelope
 
     def mean(self, mine: Tensor, theirs: Mapping[int, Tensor]) -> Tensor:
         """The mean of all places' tensors, added up in the order of places."""
@@ -92,29 +104,24 @@ class ParameterServer(Copies):
 
     def __init__(self, modules: nn.ModuleDict, exchange: Exchange, group: dist.ProcessGroup):
         super().__init__(modules, {stage: Alone(module) for stage, module in modules.items()}, group)
-        self._exchange, self._serves = exchange, exchange.place == SERVER
-        if not self._serves:
+        self._exchange = exchange
+        self._servers, self._clients = ([], exchange.others) if exchange.place == SERVER else ([SERVER], [])
+        if not self._clients:
             self.owned = {}
 
     def complete_gradients(self, step: int) -> None:
         gradients = gradients_of(self._modules)
         mine = packed(gradients)
-        theirs = self._deliver(mine, to_server=True, name="gradients", step=step)
-        if self._serves:
+        theirs = self._exchange.deliver(mine, self._servers, self._clients, "gradients", step)
+        if theirs:
             unpack(self._exchange.mean(mine, theirs), gradients)
 
     def spread(self, step: int) -> None:
         super().spread(step)
         parameters = [parameter.detach() for parameter in self._modules.parameters()]
-        theirs = self._deliver(packed(parameters), to_server=False, name="parameters", step=step)
-        if not self._serves:
+        theirs = self._exchange.deliver(packed(parameters), self._clients, self._servers, "parameters", step)
+        if theirs:
             unpack(theirs[SERVER], parameters)
-
-    def _deliver(self, mine: Tensor, to_server: bool, name: str, step: int) -> dict[int, Tensor]:
-        """Everyone's to the server, or the server's to everyone."""
-        others = self._exchange.others if self._serves else [SERVER]
-        to, awaited = (others, []) if to_server is not self._serves else ([], others)
-        return self._exchange.deliver(mine, to, awaited, name, step)
 
 
 class Everyone(Copies):

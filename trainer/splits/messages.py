@@ -1,13 +1,15 @@
 """Activations and their gradients on their way between stages.
 
-Every message says in its first 8 bytes when its sender began to send it, on the run's clock. So the receiver
-can tell the time in which there was nothing to receive yet (WAIT, in the compute lane: a bubble, caused by
-the sender) from the time that the transfer took (RECEIVE).
+Every message says first when its sender began to send it, on the run's clock. So the receiver can tell the time in
+which there was nothing to receive yet (WAIT, in the compute lane: a bubble, caused by the sender) from the time that
+the transfer took (RECEIVE). Behind that it says when it arrives, if the link is modelled: then the receiver has it at
+that moment and not before.
 """
 
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -16,12 +18,12 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from trainer.emulate.links import Links, sleep_until
 from trainer.splits.run_clock import RunClock
+from trainer.splits.sizes import STAMP_BYTES
 from trainer.trace.columns import Row
 from trainer.trace.frame import NONE
 from trainer.trace.kinds import Kind
-
-STAMP_BYTES = 8
 
 
 class Letter(NamedTuple):
@@ -60,34 +62,43 @@ class Messages:
     def __init__(
         self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device, clock: RunClock,
         add: Callable[[Row], None], groups: dict[str, dist.ProcessGroup], ranks: list[int], axis: str,
+        links: Links | None = None,
     ):
         self._shape, self._dtype, self._device = shape, dtype, device
+        self._road = road_of(groups, device)
         self._content_bytes = math.prod(shape) * dtype.itemsize
         self._clock, self._add, self._groups, self._ranks, self._axis = clock, add, groups, ranks, axis
+        self._links = links
         self._incoming: dict[Letter, tuple[int, Envelope, dist.Work]] = {}
         self._outgoing: list[tuple[Envelope, dist.Work]] = []
         self._spare: list[Envelope] = []
+        self._resend_seconds = 0.0  # not 0: the next letter is to be lost
+        self._resending: list[threading.Timer] = []
 
     def post(self, letter: Letter, source: int) -> None:
         """Make room for a letter ahead of its arrival, so that its sender need not wait for us."""
-        envelope = Envelope(self._shape, self._dtype, self._device)  # a new one: its content stays until the backward
+        envelope = Envelope(self._shape, self._dtype, self._road)  # a new one: its content stays until the backward
         work = self._groups[letter.content].recv([envelope.whole], source, letter.tag)
         self._incoming[letter] = source, envelope, work
 
     def take(self, letter: Letter, step: int) -> tuple[Tensor, int]:
-        """The content of a posted letter, waiting for it if need be, and when its sender began to send it, ns."""
+        """The content of a posted letter, waiting for it if need be, and when it was on its way, ns: over a real link since
+        its sender began to send it, over a modelled one as soon as it is here."""
         source, envelope, work = self._incoming.pop(letter)
         asked_ns = time.monotonic_ns()
         work.wait()
-        stamp = float(envelope.stamp[0])  # on CUDA this waits for the data as well
+        sent, arrives = map(float, envelope.stamp)  # on CUDA this waits for the data as well
+        if self._links is not None:
+            sleep_until(self._clock.to_local(int(arrives)))
         arrived_ns = time.monotonic_ns()
-        sent_ns = self._clock.to_local(int(stamp))
+        sent_ns = self._clock.to_local(int(sent))
         began_ns = min(max(asked_ns, sent_ns), arrived_ns)  # clocks agree to microseconds, not exactly
-        where = (step, letter.micro_batch, letter.stage, self._ranks[source], self._content_bytes, NONE, str(letter), self._axis)
+        where = (step, letter.micro_batch, letter.stage, self._ranks[source], self._content_bytes, NONE,
+                 self._name(letter, source), self._axis)
         if began_ns > asked_ns:
             self._add((Kind.WAIT, asked_ns, began_ns, *where))
         self._add((Kind.RECEIVE, began_ns, arrived_ns, *where))
-        return envelope.content, sent_ns
+        return envelope.content.to(self._device), sent_ns if self._links is None else self._clock.to_local(int(arrives))
 
     def send(self, letter: Letter, peer: int, content: Tensor, step: int) -> None:
         """Send without blocking.
@@ -96,17 +107,58 @@ class Messages:
         only to those who block for it. The transfer itself is the peer's RECEIVE.
         """
         start_ns = time.monotonic_ns()
-        envelope = self._spare.pop() if self._spare else Envelope(self._shape, self._dtype, self._device)
-        envelope.stamp[0] = self._clock.to_run(start_ns)
+        envelope = self._spare.pop() if self._spare else Envelope(self._shape, self._dtype, self._road)
         envelope.content.copy_(content)
+        if self._resend_seconds:
+            self._lose(letter, peer, envelope, step, start_ns)
+        else:
+            self._dispatch(letter, peer, envelope, step, start_ns)
+
+    def lose_next(self, resend_seconds: float) -> None:
+        """The next letter is lost on its way. Nobody tells its sender, who sends it again after so long."""
+        self._resend_seconds = resend_seconds
+
+    def _lose(self, letter: Letter, peer: int, envelope: Envelope, step: int, start_ns: int) -> None:
+        again = threading.Timer(self._resend_seconds, lambda: self._dispatch(letter, peer, envelope, step, note="sent again"))
+        self._resend_seconds = 0.0
+        self._record_send(letter, peer, step, start_ns, "lost")
+        again.start()
+        self._resending.append(again)
+
+    def _dispatch(self, letter: Letter, peer: int, envelope: Envelope, step: int, start_ns: int = 0, note: str = "") -> None:
+        start_ns = start_ns or time.monotonic_ns()
+        envelope.stamp[0] = self._clock.to_run(start_ns)
+        if self._links is not None:
+            envelope.stamp[1] = self._clock.to_run(self._links.arrival_ns(self._ranks[peer], self._content_bytes, start_ns))
         work = self._groups[letter.content].send([envelope.whole], peer, letter.tag)
         self._outgoing.append((envelope, work))
+        self._record_send(letter, peer, step, start_ns, note)
+
+    def _record_send(self, letter: Letter, peer: int, step: int, start_ns: int, note: str) -> None:
+        name = " · ".join(filter(None, (self._name(letter, peer), note)))
         self._add((Kind.SEND, start_ns, time.monotonic_ns(), step, letter.micro_batch, letter.stage, self._ranks[peer],
-                   self._content_bytes, NONE, str(letter), self._axis))
+                   self._content_bytes, NONE, name, self._axis))
+
+    def _name(self, letter: Letter, peer: int) -> str:
+        return str(letter) if self._links is None else f"{letter} · {self._links.word(self._ranks[peer])}"
+
+    @property
+    def bytes(self) -> int:
+        """Of the envelopes that are on their way in or out, or lie ready; the content of a letter taken is the taker's."""
+        return (len(self._incoming) + len(self._outgoing) + len(self._spare)) * (STAMP_BYTES + self._content_bytes)
 
     def settle(self) -> None:
         """Wait until all that was sent has gone, and take its envelopes back; by the end of a step it has, or is about to."""
+        for again in self._resending:
+            again.join()
+        self._resending.clear()
         for envelope, work in self._outgoing:
             work.wait()
             self._spare.append(envelope)
         self._outgoing.clear()
+
+
+def road_of(groups: dict[str, dist.ProcessGroup], device: torch.device) -> torch.device:
+    """Where messages lie on their way: gloo carries what is in the host's memory, whatever device stages compute on."""
+    over_gloo = any(dist.get_backend(group) == dist.Backend.GLOO for group in groups.values())
+    return torch.device("cpu") if over_gloo else device

@@ -13,14 +13,15 @@ import torch
 from torch import Tensor
 
 from trainer.emulate.pace import Pacer
+from trainer.probes.stopwatch import Stopwatch
 from trainer.schedules.actions import Action, Do
 from trainer.splits.chunk import Chunk
+from trainer.splits.footprint import StageMemory
 from trainer.splits.messages import Letter, Messages
+from trainer.splits.sizes import RECEIVES_AHEAD
 from trainer.trace.columns import Row
 from trainer.trace.frame import NONE
 from trainer.trace.kinds import Kind
-
-RECEIVES_AHEAD = 4  # enough that a neighbour finds room for what it sends, few enough to bound memory
 
 KIND_OF = {
     Do.FORWARD: Kind.FORWARD,
@@ -34,9 +35,9 @@ class PipelineRank:
     """Runs a rank's `actions` of a step on its `chunks`, by stage. `homes` are all stages' places in the pipeline."""
 
     def __init__(self, actions: list[Action], chunks: Mapping[int, Chunk], homes: Mapping[int, int], place: int,
-                 messages: Messages, pacer: Pacer, add: Callable[[Row], None]):
+                 messages: Messages, pacer: Pacer, stopwatch: Stopwatch, memory: StageMemory, add: Callable[[Row], None]):
         self._actions, self._chunks, self._homes, self._place = actions, chunks, homes, place
-        self._messages, self._pacer, self._add = messages, pacer, add
+        self._messages, self._pacer, self._stopwatch, self._memory, self._add = messages, pacer, stopwatch, memory, add
         self._letters = [letter for action in actions if (letter := self._awaited(action)) and not self._is_here(letter)]
         self._receives = iter(self._letters)
         self._step = 0
@@ -51,6 +52,8 @@ class PipelineRank:
         The rank of the last stage returns the mean loss of this copy's samples.
         """
         self._step, self._losses = step, []
+        self._memory.begin_step(step, inputs, targets, self._here)
+        self._pacer.begin_step(step)
         self._free_ns = time.monotonic_ns()
         self._receives = iter(self._letters)
         self._post(RECEIVES_AHEAD)
@@ -60,8 +63,8 @@ class PipelineRank:
             if sent_ns:
                 self._post(1)  # in the place of the one just taken
             chunk = self._chunks[action.stage]
-            if chunk.averages(action):
-                self._pacer.rest_before(action.do, start_ns)
+            self._pacer.rest(action, start_ns, work_last=chunk.averages(action))
+            self._stopwatch.start()
             match action.do:
                 case Do.FORWARD:
                     self._forward(action, start_ns, content, inputs, targets)
@@ -93,7 +96,8 @@ class PipelineRank:
             content = inputs[m]
         else:
             content.requires_grad_()
-        output = chunk.forward(m, content, targets[m] if chunk.is_last and targets is not None else None)
+        target = targets[m] if chunk.is_last and targets is not None else None
+        output = self._memory.forward(action, content, lambda: chunk.forward(m, content, target))
         if chunk.is_last:
             self._losses.append(output.double())
         self._finish(action, start_ns, time.monotonic_ns())
@@ -104,10 +108,12 @@ class PipelineRank:
         """Record an action that has been computed, after pacing it.
 
         A last backward under DDP returns later than its own gradients are ready, once they are averaged.
-        What that took beyond the action itself is waiting for other copies, not work.
+        What that took beyond the action itself is waiting for other copies, not work. On CUDA the device does both in
+        one go, and the action's span holds them both.
         """
+        start_ns, computed_ns = self._stopwatch.times(start_ns, computed_ns)
         returned_ns = time.monotonic_ns()
-        end_ns = self._pacer.finish(action.do, start_ns, computed_ns)
+        end_ns = self._pacer.finish(action, start_ns, computed_ns)
         where = (self._step, action.micro_batch, action.stage)
         self._add((KIND_OF[action.do], start_ns, end_ns, *where, NONE, NONE, NONE, str(action), ""))
         chunk = self._chunks[action.stage]
@@ -115,6 +121,7 @@ class PipelineRank:
             self._add((Kind.WAIT, end_ns, returned_ns, *where, NONE, NONE, NONE, "gradients", chunk.replica.axis))
             end_ns = returned_ns
         self._free_ns = end_ns
+        self._memory.after(action, end_ns)
 
     def _hand_on(self, letter: Letter, content: Tensor) -> None:
         if self._is_here(letter):

@@ -9,6 +9,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from trainer.emulate.links import Links, sleep_until
 from trainer.splits.peers import Peers
 from trainer.trace.columns import Row
 from trainer.trace.frame import NONE
@@ -26,42 +27,55 @@ class Ring:
         self.step = NONE
         self._hops = 0
 
-    def connect(self, add: Callable[[Row], None]) -> None:
+    def connect(self, add: Callable[[Row], None], links: Links | None = None) -> None:
         assert self.peers.group is not None
         ranks = dist.get_process_group_ranks(self.peers.group)
         self._next = ranks[(self.peers.place + 1) % self.peers.size]
         self._before = ranks[(self.peers.place - 1) % self.peers.size]
-        self._add = add
+        self._add, self._links = add, links
 
     def hop(self, content: Tensor, name: str, tag: int) -> Hop:
         """Send `content` on and make room for what comes: the same tensor of the rank before. Hops of one `tag`
         arrive in the order in which they were sent."""
         start_ns = time.monotonic_ns()
         content, arriving = content.contiguous(), torch.empty_like(content, memory_format=torch.contiguous_format)
+        pairs, arrives = [(content, arriving)], None
+        if self._links is not None:
+            arrives = torch.empty(1, dtype=torch.int64)
+            pairs.insert(0, (torch.tensor([self._links.arrival_ns(self._next, content.nbytes, start_ns)]), arrives))
         works = dist.batch_isend_irecv([
-            dist.P2POp(dist.isend, content, self._next, self.peers.group, tag),
-            dist.P2POp(dist.irecv, arriving, self._before, self.peers.group, tag),
+            operation for sent, got in pairs for operation in (
+                dist.P2POp(dist.isend, sent, self._next, self.peers.group, tag),
+                dist.P2POp(dist.irecv, got, self._before, self.peers.group, tag),
+            )
         ])
         number, self._hops = self._hops, self._hops + 1
 
         def record(kind: Kind, start_ns: int, peer: int) -> None:
             end_ns = time.monotonic_ns()
-            self._add((kind, start_ns, end_ns, self.step, NONE, NONE, peer, content.nbytes, number, name, self._axis))
+            said = name if self._links is None else f"{name} · {self._links.word(peer)}"
+            self._add((kind, start_ns, end_ns, self.step, NONE, NONE, peer, content.nbytes, number, said, self._axis))
 
         record(Kind.SEND, start_ns, self._next)
-        return Hop(content, arriving, works, lambda start_ns: record(Kind.RECEIVE, start_ns, self._before))
+        return Hop(pairs, arrives, works, lambda start_ns: record(Kind.RECEIVE, start_ns, self._before))
 
 
 class Hop:
-    """A tensor on its way. It holds on to what is sent until that has gone."""
+    """A tensor on its way. It holds on to what is sent until that has gone.
 
-    def __init__(self, sent: Tensor, arriving: Tensor, works: list[dist.Work], record_since: Callable[[int], None]):
-        self._sent, self._arriving, self._works, self._record_since = sent, arriving, works, record_since
+    `pairs` are what is sent and what comes, the content last; `arrives` is when it does over a modelled link, ns.
+    """
+
+    def __init__(self, pairs: list[tuple[Tensor, Tensor]], arrives: Tensor | None, works: list[dist.Work],
+                 record_since: Callable[[int], None]):
+        self._pairs, self._arrives, self._works, self._record_since = pairs, arrives, works, record_since
 
     def arrive(self) -> Tensor:
         """What the rank before sent. The span of receiving begins here: before, nobody waited for it."""
         start_ns = time.monotonic_ns()
         for work in self._works:
             work.wait()
+        if self._arrives is not None:
+            sleep_until(int(self._arrives.item()))
         self._record_since(start_ns)
-        return self._arriving
+        return self._pairs[-1][1]

@@ -43,7 +43,10 @@ class RingAttention:
         self._ring, self._places = ring, places
 
     def __call__(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        mixed = _RingAttention.apply(queries, torch.stack((keys, values)), self)
+        # Sums over all parts want more than bfloat16's 8 bits, so what travels is float32 under autocast as well.
+        dtype = torch.promote_types(queries.dtype, torch.float32)
+        with torch.autocast(queries.device.type, enabled=False):
+            mixed = _RingAttention.apply(queries.to(dtype), torch.stack((keys, values)).to(dtype), self)
         assert isinstance(mixed, Tensor)
         return mixed
 

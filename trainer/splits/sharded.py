@@ -34,6 +34,7 @@ Mode = Literal["zero-1", "zero-2", "zero-3"]
 class ShardedReplica:
     """A stage under FSDP2. Its layers are what is gathered and reduce-scattered at once."""
 
+    bucket_bytes = 0
     beside = False  # on CPUs FSDP2 waits for each of its collectives where it is called
 
     def __init__(self, module: nn.Sequential, mesh: DeviceMesh, axis: str, mode: Mode):
@@ -72,6 +73,8 @@ class ShardedReplica:
 class Sharded(Copies):
     """`owned` are this rank's pieces, on the storage of FSDP's; a piece may be empty."""
 
+    in_pieces = True
+
     def __init__(self, modules: nn.ModuleDict, group: dist.ProcessGroup, axis: str, mode: Mode):
         device = next(modules.parameters()).device.type
         mesh = DeviceMesh.from_group(group, device, mesh_dim_names=("copies",))
@@ -104,7 +107,8 @@ class Sharded(Copies):
         return total
 
     def whole(self) -> dict[str, Tensor]:
-        return {name: cast(DTensor, piece).full_tensor().detach() for name, piece in self._pieces.items()}
+        return {name: (one.full_tensor() if isinstance(one, DTensor) else one).detach()
+                for name, one in self._modules.named_parameters()}
 
 
 def _learns(layer: nn.Module) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from trainer.emulate.links import Links
 from trainer.grid import Address
 from trainer.models import Model
 from trainer.spec import Gpt, JobSpec
@@ -24,7 +25,7 @@ class StageSplit:
     """One rank's part of its stages. Made before the ranks meet; `connect` ties it to its peers."""
 
     def __init__(self, spec: JobSpec, address: Address):
-        self._spec = spec
+        self._spec, self._address = spec, address
         self._tensor, self._context = Peers(spec.grid.tp, address.tp), Peers(spec.grid.cp, address.cp)
         self._experts = ExpertSplit(spec, address)
         self._ring = Ring(self._context, "cp")
@@ -44,12 +45,12 @@ class StageSplit:
             split_tensors(module, Region(self._tensor, self._spec.splits.tensor.sequence_parallel))
         self._parts[str(stage)] = module
 
-    def connect(self, groups: dict[str, dist.ProcessGroup], add: Callable[[Row], None]) -> None:
+    def connect(self, groups: dict[str, dist.ProcessGroup], add: Callable[[Row], None], links: Links | None) -> None:
         """`groups` by axis."""
         self._tensor.group, self._context.group = groups.get("tp"), groups.get("cp")
         self._experts.connect(groups)
         if self._context.size > 1:
-            self._ring.connect(add)
+            self._ring.connect(add, links)
 
     def begin(self, step: int) -> None:
         self._ring.step = step
@@ -81,6 +82,19 @@ class StageSplit:
     def count(self, counter: Callable[[str, float, int, int], None], step: int, at_ns: int) -> None:
         """What all ranks of the same stages counted in `step`; one of them records it."""
         self._experts.count(counter, step, at_ns)
+
+    def counted(self, owned: Mapping[str, nn.Parameter], in_pieces: bool) -> list[nn.Parameter]:
+        """Those of `owned` whose gradients this rank counts in the whole model's: of several ranks that hold a number alike
+        the first one counts it. `in_pieces`: no two copies own the same, so all count what they own."""
+        experts = expert_parameters(self._parts) if self._spec.grid.ep > 1 else {}
+        alike = uncut(self._parts) if self._tensor.place else {}
+        place = self._address
+        counts = in_pieces or (place.dp, place.ep, place.cp) == (0, 0, 0)
+        counts_experts = (place.dp, place.cp) == (0, 0)
+        return [
+            parameter for name, parameter in owned.items()
+            if name not in alike and (counts_experts if name in experts else counts)
+        ]
 
     def in_all_copies(self, parameters: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """What every copy of the model has at this rank's place: all but the experts that copies share."""

@@ -15,22 +15,18 @@ Row = tuple[int, int, int, int, int, int, int, int, int, str, str]
 CounterRow = tuple[str, float, int, int]  # name, value, step, at_ns
 MarkRow = tuple[str, str, int, int]  # kind, text, step, at_ns
 
-_LANE = np.full(256, 255, np.uint8)
+LANES = np.full(256, 255, np.uint8)  # of each kind; 255 where there is no such kind
 for _kind, _lane in LANE_OF.items():
-    _LANE[_kind] = _lane
+    LANES[_kind] = _lane
 
 
 class Strings:
     """The table of one frame's text: each text once, columns hold its place."""
 
     def __init__(self) -> None:
-        self._places: dict[str, int] = {}
+        self._places = _Places()
 
     def places(self, texts: Sequence[str]) -> np.ndarray[Any, Any]:
-        for text in dict.fromkeys(texts):
-            if not isinstance(text, str):
-                raise TypeError(f"{text!r} is not text")
-            self._places.setdefault(text, len(self._places))
         return np.fromiter(map(self._places.__getitem__, texts), np.uint16, len(texts))
 
     @property
@@ -38,32 +34,45 @@ class Strings:
         return list(self._places)
 
 
+class _Places(dict[str, int]):
+    def __missing__(self, text: str) -> int:
+        if not isinstance(text, str):
+            raise TypeError(f"{text!r} is not text")
+        self[text] = place = len(self)
+        return place
+
+
 def spans(rows: Sequence[Row], strings: Strings, shift_ns: int) -> Columns:
     """The columns of `rows`, whose times become times on the run's clock by adding `shift_ns`."""
     if not rows:
         return empty(SPAN_COLUMNS)
     kind, start, end, step, micro_batch, stage, peer, size, sequence, name, group = zip(*rows, strict=True)
-    kinds = np.array(kind, np.uint8)
-    lanes = _LANE[kinds]
+    kinds = np.frombuffer(bytes(kind), np.uint8)
+    lanes = LANES[kinds]
     if (lanes == 255).any():
         raise ValueError("a span's kind is not one of trainer.trace.kinds")
-    start_ns, end_ns = np.array(start, np.int64), np.array(end, np.int64)
+    start_ns, end_ns = _whole(start, np.int64), _whole(end, np.int64)
     if (end_ns < start_ns).any():
         raise ValueError("a span ends before it starts")
     return {
         "start_ns": (start_ns + shift_ns).astype("<f8"),
         "duration_ns": (end_ns - start_ns).astype("<f8"),
-        "bytes": np.array(size, "<f8"),
-        "step": np.array(step, "<i4"),
-        "sequence": np.array(sequence, "<i4"),
-        "peer": np.array(peer, "<i4"),
-        "micro_batch": np.array(micro_batch, "<i2"),
-        "stage": np.array(stage, "<i2"),
+        "bytes": np.fromiter(size, "<f8", len(size)),
+        "step": _whole(step, "<i4"),
+        "sequence": _whole(sequence, "<i4"),
+        "peer": _whole(peer, "<i4"),
+        "micro_batch": _whole(micro_batch, "<i2"),
+        "stage": _whole(stage, "<i2"),
         "name": strings.places(name),
         "group": strings.places(group),
         "kind": kinds,
         "lane": lanes,
     }
+
+
+def _whole(values: Sequence[int], dtype: Any) -> np.ndarray[Any, Any]:
+    """OverflowError where a value does not fit. Twice as quick as `np.array`, which looks for the type that fits all."""
+    return np.fromiter(values, dtype, len(values))
 
 
 def counters(rows: Sequence[CounterRow], strings: Strings, shift_ns: int) -> Columns:

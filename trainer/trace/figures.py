@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from trainer.trace.stragglers import Stragglers
+
 
 @dataclass(frozen=True)
 class Definition:
@@ -26,6 +28,12 @@ RUN_DEFINITIONS = {
     "dropped_spans": Definition(
         "Lost spans", "count", "Spans that a rank recorded but that found no way to the store.", "recorded by all ranks − stored"
     ),
+    "checked_ranks": Definition(
+        "Checked ranks", "count",
+        "Ranks of which the store holds exactly the spans that they recorded: the sum over what is sealed is the one that the "
+        "rank sent along.",
+        "a 64-bit sum over all numbers of all spans, by the rank = by the store",
+    ),
     "bubble_share": Definition(
         "Bubble", "share",
         "The part of a step's work time in which ranks do not compute the model, as a share of the whole; the median over steps.",
@@ -41,6 +49,14 @@ RUN_DEFINITIONS = {
         "What the bubble would be if every action took its modelled time and transfers took none, as a share of the whole.",
         "set by the schedule; (p − 1) / (m + p − 1) for p stages and m micro-batches under GPipe and 1F1B",
     ),
+    "overlap_share": Definition(
+        "Overlap", "share", "The part of all communication during which the rank computed, over all complete steps.",
+        "Σ hidden communication / Σ communication",
+    ),
+    "ends_apart_ns": Definition(
+        "Ends apart, typically", "ns", "By how much the ends of one collective differ between its ranks; the median over steps.",
+        "median over steps of the step's largest (last end − first end)",
+    ),
     "loss_first": Definition("First loss", "loss", "The loss of the first step that reported one."),
     "loss_last": Definition("Last loss", "loss", "The loss of the latest step that reported one."),
     "step_seconds": Definition(
@@ -49,6 +65,12 @@ RUN_DEFINITIONS = {
     ),
     "steps_figured": Definition(
         "Complete steps", "count", "Steps that every rank went through with no span missing; medians are taken over these."
+    ),
+    "slow_ranks": Definition(
+        "Slow ranks", "rank, step, times",
+        "Ranks whose busy time has been 1.15 or more times the others' median in each of the last 3 or more steps, by their "
+        "device or by their share of the layers: which, from which step on, how many times.",
+        "mean over these steps of own busy / median of the others' busy",
     ),
     "clock_uncertainty_ns": Definition(
         "Clock uncertainty", "ns", "By how much a rank's times may be out against rank 0's; the largest of all ranks.",
@@ -83,6 +105,32 @@ STEP_DEFINITIONS = {
     "busy_ns": Definition("Busy", "ns", "Time in forwards and backwards, for each rank.", "Σ durations of forward and backward"),
     "wait_ns": Definition("Waiting", "ns", "Time in which compute stood still until a sender had sent, for each rank."),
     "collective_ns": Definition("In collectives", "ns", "Time in collectives, waiting for others included, for each rank."),
+    "communication_ns": Definition(
+        "Communication", "ns",
+        "Time in which anything was sent, received or exchanged, for each rank; what runs at once counts once.",
+    ),
+    "hidden_ns": Definition(
+        "Hidden communication", "ns",
+        "The part of the communication during which the rank computed, for each rank; its share is how well the two overlap.",
+        "time in which a rank both communicates and computes",
+    ),
+    "transfer_ns": Definition(
+        "Transfer", "ns",
+        "What the rank's collectives took once all had come: of each the shortest member's duration, for each rank. The rest of "
+        "the time in collectives is waiting for whoever came last.",
+        "Σ over collectives of the least duration of their members",
+    ),
+    "late_ns": Definition(
+        "Late", "ns",
+        "How much later than the first member the rank came to its collectives, for each rank: the straggler's figure.",
+        "Σ over collectives of (own start − first start)",
+    ),
+    "end_apart_ns": Definition(
+        "Ends apart", "ns",
+        "By how much the ends of one collective differ between its ranks at most. All see the same end, so what exceeds the "
+        "clocks' uncertainty is an error of the clocks, or a rank that was kept from noticing.",
+        "largest over collectives of (last end − first end)",
+    ),
     "loss": Definition(
         "Loss", "loss", "The step's mean cross-entropy over all samples, before its gradients changed the weights."
     ),
@@ -91,7 +139,9 @@ STEP_DEFINITIONS = {
         "Samples per second", "1/s", "How fast the step went through its samples.", "samples / step time"
     ),
     "learning_rate": Definition("Learning rate", "", "The optimizer's rate in the step."),
-    "grad_norm": Definition("Gradient norm", "", "The length of the gradient of all parameters as one vector."),
+    "grad_norm": Definition(
+        "Gradient norm", "", "The length of the whole model's gradient as one vector, before it was clipped. "
+        "Where ranks hold parts of the model it is known only if gradients are clipped.", "√Σ gradient²"),
     "complete": Definition("Complete", "yes or no", "Whether every rank went through the step with no span missing."),
 }
 
@@ -112,7 +162,26 @@ EXPERT_DEFINITIONS = {
     ),
 }
 
-DEFINITIONS = {**STEP_DEFINITIONS, **RUN_DEFINITIONS, **EXPERT_DEFINITIONS}
+# Of an analysis of what is stored (trainer.trace.analysis.run.Totals), beside sums of the steps' figures.
+ANALYSIS_DEFINITIONS = {
+    "path_ns": Definition(
+        "On the critical path", "ns",
+        "How much of the steps' critical paths a rank's spans make up: from the span that ended last back to what had to end "
+        "before, from a receive to its send, from a collective to the member that came last.",
+        "Σ over steps of the path's time on the rank",
+    ),
+    "path_by_kind_ns": Definition("Critical path by kind", "ns", "The same by what was done."),
+    "path_idle_ns": Definition(
+        "Gaps in the critical path", "ns", "Time on the critical path in which nothing was recorded: overhead between spans."
+    ),
+    "sent_bytes": Definition(
+        "Traffic", "B", "Bytes from each rank to each other, from the sends that ranks recorded.",
+        "Σ bytes of sends, by sender and receiver",
+    ),
+    "by_kind_ns": Definition("Time by kind", "ns", "How long each rank did what, all spans of a kind together."),
+}
+
+DEFINITIONS = {**ANALYSIS_DEFINITIONS, **STEP_DEFINITIONS, **RUN_DEFINITIONS, **EXPERT_DEFINITIONS}
 
 
 def bubble_shares(busy_ns: float, ranks: int, window_ns: float) -> tuple[float, float]:
@@ -129,6 +198,9 @@ class RunFigures:
         self._first_loss: tuple[float, float] = (math.inf, math.nan)  # step, loss
         self._last_loss: tuple[float, float] = (-1.0, math.nan)
         self._complete = 0
+        self._communication_ns = self._hidden_ns = 0
+        self._end_apart_ns = array("d")
+        self._stragglers = Stragglers()
 
     def add(self, row: dict[str, Any]) -> None:
         if row["loss"] is not None:
@@ -138,6 +210,11 @@ class RunFigures:
             return
         self._complete += 1
         self._period_ns.append(row["period_ns"])
+        self._stragglers.add(row["step"], row["busy_ns"])
+        self._communication_ns += sum(row["communication_ns"])
+        self._hidden_ns += sum(row["hidden_ns"])
+        if any(row["collective_ns"]):
+            self._end_apart_ns.append(row["end_apart_ns"])
         if row["bubble_share"] is not None:
             self._bubble.append(row["bubble_share"])
             self._ideal.append(row["ideal_share"])
@@ -147,10 +224,13 @@ class RunFigures:
         return {
             "bubble_share": _median(self._bubble),
             "bubble_share_ideal": _median(self._ideal),
+            "overlap_share": self._hidden_ns / self._communication_ns if self._communication_ns else None,
+            "ends_apart_ns": _median(self._end_apart_ns),
             "loss_first": _finite(self._first_loss[1]),
             "loss_last": _finite(self._last_loss[1]),
             "step_seconds": None if step_ns is None else step_ns / 1e9,
             "steps_figured": self._complete,
+            "slow_ranks": self._stragglers.found() or None,
         }
 
 
@@ -160,3 +240,53 @@ def _median(values: array[float]) -> float | None:
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
+
+
+# Of a step, worked out by a run's page from the spans that it holds (static/js/timeline/exposed.js, static/js/views/now.js).
+PAGE_DEFINITIONS = {
+    "exposed_share": Definition(
+        "Communication not hidden", "share",
+        "The part of a step in which a rank sends, receives or takes part in a collective while it computes nothing; "
+        "the mean over ranks.",
+        "mean over ranks of (time in communication and not in compute) / (end − start)",
+    ),
+    "slowest_rank": Definition(
+        "Slowest rank", "rank", "The rank that spent the most time of a step in forwards and backwards: the others wait for it.",
+        "the rank of max busy; beside it max busy / median busy",
+    ),
+}
+
+# Of a rank's memory: the counters memory/…, and what stands beside them.
+MEMORY_DEFINITIONS = {
+    "memory_weights": Definition(
+        "Weights", "B", "Storage of the rank's own parameters; of parameters shared out among ranks, its share.",
+        "parameters × bytes of one",
+    ),
+    "memory_gradients": Definition(
+        "Gradients", "B", "Storage of the gradients accumulated so far; gone when the optimizer has used them.",
+        "parameters × bytes of one",
+    ),
+    "memory_optimizer": Definition(
+        "Optimizer", "B", "Storage of what the optimizer remembers from step to step; there from its first step on.",
+        "AdamW: 2 moments × parameters × bytes of one, and 4 bytes a tensor; SGD: 0",
+    ),
+    "memory_activations": Definition(
+        "Activations", "B",
+        "What forwards have left for their backwards, counted between actions: distinct storages that autograd or the stage "
+        "holds. Computed on the way through an operation and dropped again, it is not in here.",
+        "Σ micro-batches held × bytes of one; GPipe holds m, 1F1B min(m, p − stage)",
+    ),
+    "memory_buffers": Definition(
+        "Buffers", "B", "The step's samples, messages between stages on their way or ready for use again, and DDP's buckets."
+    ),
+    "memory_allocated": Definition(
+        "Allocated", "B", "On CUDA, what torch's allocator has given out, whatever for; beside it the most so far."
+    ),
+    "memory_predicted": Definition(
+        "Predicted at most", "B",
+        "By formulas, from the job alone: the sum of each kind's peak on the rank. Peaks need not fall together.",
+        "weights + gradients + optimizer + activations + buffers",
+    ),
+}
+
+DEFINITIONS |= MEMORY_DEFINITIONS

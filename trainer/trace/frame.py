@@ -17,6 +17,7 @@ what it lacks; `spans_before` says how many spans the rank had recorded before t
 from __future__ import annotations
 
 import json
+import struct
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +33,7 @@ HEADER = np.dtype([
     ("spans", "<u4"), ("counters", "<u4"), ("marks", "<u4"), ("final", "<u4"),
     ("spans_before", "<u8"), ("spans_dropped", "<u8"),
     ("clock_offset_ns", "<f8"), ("clock_uncertainty_ns", "<f8"),
-    ("written_ns", "<f8"), ("reserved", "<u8", (2,)),
+    ("written_ns", "<f8"), ("checksum", "<u8"), ("reserved", "<u8"),
 ])
 
 SPAN_COLUMNS = (
@@ -45,6 +46,12 @@ COUNTER_COLUMNS = (("time_ns", "<f8"), ("value", "<f8"), ("step", "<i4"), ("name
 MARK_COLUMNS = (("time_ns", "<f8"), ("step", "<i4"), ("kind", "<u2"), ("text", "<u2"))
 
 Columns = dict[str, np.ndarray[Any, Any]]
+
+_FIELDS = struct.Struct("<4sIQ6I2Q3dQ8x")  # HEADER for reading: its fields at once
+_LAYOUTS = tuple(
+    tuple((name, np.dtype(dtype), np.dtype(dtype).itemsize) for name, dtype in layout)
+    for layout in (SPAN_COLUMNS, COUNTER_COLUMNS, MARK_COLUMNS)
+)
 
 
 @dataclass
@@ -63,6 +70,7 @@ class Frame:
     clock_uncertainty_ns: float = 0.0
     written_ns: float = 0.0
     final: bool = False
+    checksum: int = 0  # of all spans that the rank recorded, these included (trainer.trace.checksum)
 
 
 class BrokenFrame(ValueError):
@@ -77,8 +85,8 @@ def encode(frame: Frame) -> bytes:
     strings = json.dumps(frame.strings, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
     parts = [b""]
     for columns, layout in ((frame.spans, SPAN_COLUMNS), (frame.counters, COUNTER_COLUMNS), (frame.marks, MARK_COLUMNS)):
-        for name, dtype in layout:
-            parts.append(_padded(np.ascontiguousarray(columns[name], dtype).tobytes()))
+        if len(columns[layout[0][0]]):
+            parts += [_padded(np.ascontiguousarray(columns[name], dtype).tobytes()) for name, dtype in layout]
     parts.append(_padded(strings, b" "))
     header = np.zeros((), HEADER)
     header["magic"] = MAGIC
@@ -88,7 +96,7 @@ def encode(frame: Frame) -> bytes:
     header["strings_bytes"] = len(strings)
     header["spans_before"], header["spans_dropped"] = frame.spans_before, frame.spans_dropped
     header["clock_offset_ns"], header["clock_uncertainty_ns"] = frame.clock_offset_ns, frame.clock_uncertainty_ns
-    header["written_ns"], header["final"] = frame.written_ns, frame.final
+    header["written_ns"], header["final"], header["checksum"] = frame.written_ns, frame.final, frame.checksum
     parts[0] = header.tobytes()
     return b"".join(parts)
 
@@ -98,20 +106,18 @@ def decode(data: bytes | memoryview) -> Frame:
     data = memoryview(data)
     if len(data) < HEADER.itemsize:
         raise BrokenFrame(f"{len(data)} bytes are fewer than a header's {HEADER.itemsize}")
-    header = np.frombuffer(data, HEADER, 1)[0]
-    if bytes(header["magic"]) != MAGIC:
-        raise BrokenFrame(f"a frame starts with {MAGIC!r}, not {bytes(data[:4])!r}")
-    sizes = [int(header["spans"]), int(header["counters"]), int(header["marks"])]
-    strings_bytes = int(header["strings_bytes"])
-    expected = HEADER.itemsize + _columns_bytes(sizes) + strings_bytes + (-strings_bytes) % 8
-    if not int(header["frame_bytes"]) == expected == len(data):
-        raise BrokenFrame(f"{len(data)} bytes were given, the header says {int(header['frame_bytes'])}, its counts {expected}")
+    magic, rank, sequence, frame_bytes, strings_bytes, *sizes = _FIELDS.unpack_from(data)[:8]
+    if magic != MAGIC:
+        raise BrokenFrame(f"a frame starts with {MAGIC!r}, not {magic!r}")
+    expected = HEADER.itemsize + _columns_bytes(sizes) + _padded_size(strings_bytes)
+    if not frame_bytes == expected == len(data):
+        raise BrokenFrame(f"{len(data)} bytes were given, the header says {frame_bytes}, its counts {expected}")
     at, tables = HEADER.itemsize, []
-    for layout, rows in zip((SPAN_COLUMNS, COUNTER_COLUMNS, MARK_COLUMNS), sizes, strict=True):
+    for layout, rows in zip(_LAYOUTS, sizes, strict=True):
         table = {}
-        for name, dtype in layout:
+        for name, dtype, itemsize in layout:
             table[name] = np.frombuffer(data, dtype, rows, at)
-            at += _padded_size(rows * np.dtype(dtype).itemsize)
+            at += _padded_size(rows * itemsize)
         tables.append(table)
     try:
         strings = json.loads(bytes(data[at : at + strings_bytes]))
@@ -119,13 +125,10 @@ def decode(data: bytes | memoryview) -> Frame:
         raise BrokenFrame(f"its strings are not JSON: {error}") from None
     if not isinstance(strings, list) or not all(isinstance(text, str) for text in strings):
         raise BrokenFrame("its strings are not a list of text")
+    final, before, dropped, offset_ns, uncertainty_ns, written_ns, checksum = _FIELDS.unpack_from(data)[8:]
     return Frame(
-        rank=int(header["rank"]), sequence=int(header["sequence"]),
-        spans=tables[0], counters=tables[1], marks=tables[2],
-        strings=strings,
-        spans_before=int(header["spans_before"]), spans_dropped=int(header["spans_dropped"]),
-        clock_offset_ns=float(header["clock_offset_ns"]), clock_uncertainty_ns=float(header["clock_uncertainty_ns"]),
-        written_ns=float(header["written_ns"]), final=bool(header["final"]),
+        rank, sequence, tables[0], tables[1], tables[2], strings, before, dropped, offset_ns, uncertainty_ns, written_ns,
+        bool(final), checksum,
     )
 
 
@@ -138,9 +141,7 @@ def _rows(columns: Columns) -> int:
 
 def _columns_bytes(sizes: list[int]) -> int:
     return sum(
-        _padded_size(rows * np.dtype(dtype).itemsize)
-        for layout, rows in zip((SPAN_COLUMNS, COUNTER_COLUMNS, MARK_COLUMNS), sizes, strict=True)
-        for _, dtype in layout
+        _padded_size(rows * itemsize) for layout, rows in zip(_LAYOUTS, sizes, strict=True) if rows for _, _, itemsize in layout
     )
 
 

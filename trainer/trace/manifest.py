@@ -1,35 +1,31 @@
-"""What a run's store holds: written last and at once, so that whatever it names is whole."""
+"""The head of a run's store: written last and at once, so that whatever it names is whole.
+
+It stays small however long the run: segments, steps, counters and marks are rows of journals that only
+grow, and the head says how far each is valid.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from trainer.trace import journal
+
 NAME = "manifest.json"
-VERSION = 1
+VERSION = 2
+SEGMENTS = "segments"
 
 
-@dataclass
-class RankPart:
-    """One rank's share of one segment: its frames up to number `sequence`."""
-
-    sequence: int
-    spans: int = 0
-    spans_before: int = 0  # recorded by the rank before this share
-    spans_dropped: int = 0
-    missing_frames: int = 0  # numbers that were skipped within or right before this share
-    clock_offset_ns: float = 0.0
-    clock_uncertainty_ns: float = 0.0
-    written_ns: float = 0.0
-    final: bool = False
+class ForeignStore(ValueError):
+    """A file of the store is of another version, or something else altogether; the message names it."""
 
 
 @dataclass
 class Segment:
-    """Numbers count from 1. `counters` and `marks` are ranges of bytes in their journals."""
+    """A row of the segments' journal. Numbers count from 1; `counters` and `marks` are ranges of bytes in their journals."""
 
     number: int
     spans: int
@@ -39,9 +35,11 @@ class Segment:
     last_step: int
     first_id: str
     last_id: str
-    ranks: dict[int, RankPart]
     counters: tuple[int, int]
     marks: tuple[int, int]
+    zoom_bits: int  # its finest zoom level has cells of 2^zoom_bits ns
+    file_bytes: int
+    crc32: int  # of the file
 
 
 @dataclass
@@ -55,6 +53,13 @@ class RankTotals:
     missing_frames: int = 0
     clock_uncertainty_ns: float = 0.0
     final: bool = False
+    checksum: int = 0  # of the spans that are sealed
+    recorded_checksum: int = 0  # of those that the rank recorded, as its latest frame said
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether exactly what the rank recorded is sealed."""
+        return self.checksum == self.recorded_checksum
 
     @property
     def lost(self) -> int:
@@ -64,7 +69,10 @@ class RankTotals:
 
 @dataclass
 class Manifest:
-    segments: list[Segment] = field(default_factory=list)
+    segments: int = 0  # how many there are
+    spans: int = 0
+    start_ns: int = 0
+    end_ns: int = 0
     ranks: dict[int, RankTotals] = field(default_factory=dict)
     journals: dict[str, int] = field(default_factory=dict)  # valid bytes of each
     sealed_through: str = "0-0"  # the stream's entries up to this one are in the segments
@@ -72,44 +80,50 @@ class Manifest:
     complete: bool = False  # the run has ended and nothing more will come
 
     @property
-    def spans(self) -> int:
-        return sum(segment.spans for segment in self.segments)
-
-    @property
     def dropped_spans(self) -> int:
         return sum(rank.lost for rank in self.ranks.values())
 
-    @property
-    def start_ns(self) -> int:
-        return min((segment.start_ns for segment in self.segments if segment.spans), default=0)
-
-    @property
-    def end_ns(self) -> int:
-        return max((segment.end_ns for segment in self.segments if segment.spans), default=0)
+    def with_segment(self, segment: Segment) -> Manifest:
+        """The same store with one segment more."""
+        start_ns, end_ns = self.start_ns, self.end_ns
+        if segment.spans:
+            start_ns = min(start_ns, segment.start_ns) if self.spans else segment.start_ns
+            end_ns = max(end_ns, segment.end_ns) if self.spans else segment.end_ns
+        return replace(
+            self, segments=segment.number, spans=self.spans + segment.spans, start_ns=start_ns, end_ns=end_ns
+        )
 
 
 def load(folder: Path) -> Manifest:
-    """The manifest in `folder`; an empty one if nothing has been sealed there yet."""
+    """The head in `folder`; an empty one if nothing has been sealed there yet."""
+    path = folder / NAME
     try:
-        given = json.loads((folder / NAME).read_text())
+        given = json.loads(path.read_text())
     except FileNotFoundError:
         return Manifest()
-    if given.pop("version") != VERSION:
-        raise ValueError(f"{folder / NAME} was written by another version of the store")
-    given["ranks"] = {int(rank): RankTotals(**totals) for rank, totals in given["ranks"].items()}
-    given["segments"] = [_segment(segment) for segment in given["segments"]]
+    except ValueError:
+        raise ForeignStore(f"{path} is not a store's manifest") from None
+    version = given.pop("version", None) if isinstance(given, dict) else None
+    if version != VERSION:
+        raise ForeignStore(f"{path} was written by another version of the store: {version}, not {VERSION}")
+    given["ranks"] = {rank: RankTotals(*totals) for rank, *totals in given["ranks"]}
     return Manifest(**given)
 
 
-def _segment(given: dict[str, Any]) -> Segment:
-    given["ranks"] = {int(rank): RankPart(**part) for rank, part in given["ranks"].items()}
-    given["counters"], given["marks"] = tuple(given["counters"]), tuple(given["marks"])
-    return Segment(**given)
-
-
 def save(manifest: Manifest, folder: Path) -> None:
-    text = json.dumps({"version": VERSION, **asdict(manifest)}, separators=(",", ":"))
-    write_whole(folder / NAME, text.encode())
+    ranks = [(rank, *astuple(totals)) for rank, totals in manifest.ranks.items()]
+    fields: dict[str, Any] = {"version": VERSION, **asdict(replace(manifest, ranks={})), "ranks": ranks}
+    write_whole(folder / NAME, json.dumps(fields, separators=(",", ":")).encode())
+
+
+def segments(folder: Path, start: int, end: int) -> list[Segment]:
+    """The segments whose rows lie between two places of their journal."""
+    rows = journal.read(journal_file(folder, SEGMENTS), start, end)
+    return [Segment(**{**row, "counters": tuple(row["counters"]), "marks": tuple(row["marks"])}) for row in rows]
+
+
+def journal_file(folder: Path, name: str) -> Path:
+    return folder / f"{name}.jsonl"
 
 
 def write_whole(path: Path, data: bytes) -> None:

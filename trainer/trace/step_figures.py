@@ -7,27 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from trainer.grid import Grid
+from trainer.trace.analysis.spans import Array, Groups, Spans, joined, of_frames, picked
+from trainer.trace.analysis.steps import FAR_NS, StepTable, tabled
 from trainer.trace.figures import bubble_shares
 from trainer.trace.frame import BrokenFrame, Frame
-from trainer.trace.kinds import MODEL_WORK, Kind, Lane
+from trainer.trace.kinds import Kind
 
 _COUNTERS = ("loss", "samples", "learning_rate", "grad_norm")
-_IS_WORK = np.zeros(256, bool)
-_IS_WORK[list(MODEL_WORK)] = True
-_FAR_NS = 2**62
-
-Array = np.ndarray[Any, Any]
-
-
-class _Step:
-    """What is known of a step that is not closed yet; one number a rank."""
-
-    def __init__(self, ranks: int):
-        self.busy_ns, self.wait_ns, self.collective_ns = (np.zeros(ranks, np.int64) for _ in range(3))
-        self.work_start_ns, self.start_ns = (np.full(ranks, _FAR_NS, np.int64) for _ in range(2))
-        self.work_end_ns, self.end_ns = (np.full(ranks, -_FAR_NS, np.int64) for _ in range(2))
-        self.ended = np.zeros(ranks, bool)  # by their STEP span
-        self.counters: dict[str, float] = {}
+_BY_RANK = ("busy_ns", "wait_ns", "collective_ns", "communication_ns", "hidden_ns", "transfer_ns", "late_ns")
+MOST_OPEN_SPANS = 2_000_000  # then the oldest open step is given up as incomplete: a silent rank must not fill the memory
 
 
 class StepFigures:
@@ -38,11 +27,15 @@ class StepFigures:
     incomplete and has no bubble.
     """
 
-    def __init__(self, ranks: int, next_step: int = 0, last_end_ns: int | None = None):
+    def __init__(self, ranks: int, next_step: int = 0, last_end_ns: int | None = None, grid: Grid | None = None):
         """`last_end_ns`: when the step before `next_step` ended."""
         self.ranks, self.next_step = ranks, next_step
         self._last_end_ns = last_end_ns
-        self._open: dict[int, _Step] = {}
+        self._groups = Groups(ranks, grid)
+        self._new: list[Frame] = []  # taken together by `ready`: numpy's cost is by the call
+        self._open: list[Spans] = []
+        self._ended: dict[int, Array] = {}  # of each open step: which ranks are through, by their STEP span
+        self._counters: dict[int, dict[str, float]] = {}
         self._reached = np.full(ranks, next_step - 1, np.int64)  # the last step of which a rank showed anything
         self._gone = np.zeros(ranks, bool)
         self._gaps: list[tuple[int, int]] = []  # first and last step that may lack spans
@@ -52,42 +45,74 @@ class StepFigures:
         """Take a frame in; `gap` says that frames of its rank are missing before it."""
         if frame.rank >= self.ranks:
             raise BrokenFrame(f"rank {frame.rank} is outside a run of {self.ranks} ranks")
-        steps = frame.spans["step"]
-        self._note_gap(frame.rank, steps, gap)
-        if (steps >= self.next_step).any():
-            self._add_spans(frame)
-        self._add_counters(frame)
-        self._gone[frame.rank] |= frame.final
+        if gap or frame.rank in self._gap_from:
+            self._absorb()
+            self._note_gap(frame.rank, frame.spans["step"], gap)
+        self._new.append(frame)
 
     def leave(self, rank: int) -> None:
         """The rank's last frame came in some earlier life of the recorder."""
         self._gone[rank] = True
 
+    def begin_again(self, step: int) -> None:
+        """Ranks have lost one of them and do again all from `step` on; what was open is theirs who are gone."""
+        self._new, self._open, self._ended, self._counters = [], [], {}, {}
+        self._gaps, self._gap_from = [], {}
+        self.next_step, self._reached = step, np.full(self.ranks, step - 1, np.int64)
+        self._gone = np.zeros(self.ranks, bool)
+
     def ready(self, all_ended: bool = False) -> list[dict[str, Any]]:
         """The rows of steps that are closed by now; with `all_ended` the rows of all that began."""
-        rows = []
-        while self._open:
-            number = min(self._open)
-            if not (all_ended or self._is_closed(number)):
+        self._absorb()
+        is_crowded = sum(len(part["step"]) for part in self._open) > MOST_OPEN_SPANS
+        closed: list[int] = []
+        for number in sorted(self._ended.keys() | self._counters.keys()):
+            if not (all_ended or self._is_closed(number) or (is_crowded and not closed)):
                 break
-            rows.append(self._row(number, self._open.pop(number)))
-            self.next_step = number + 1
-        return rows
+            closed.append(number)
+        if not closed:
+            return []
+        table = self._tabled(closed)
+        return [self._row(number, table, at) for at, number in enumerate(closed)]
+
+    def _tabled(self, closed: list[int]) -> StepTable | None:
+        """The figures of these steps, whose spans are kept no longer; None if there are no spans at all."""
+        if not self._open:
+            return None
+        spans = joined(self._open)
+        inside = spans["step"] <= closed[-1]
+        self._open = [] if inside.all() else [picked(spans, ~inside)]
+        return tabled(picked(spans, inside), np.array(closed), self.ranks)
+
+    def _absorb(self) -> None:
+        """Take the new frames' spans to the open steps'."""
+        frames, self._new = self._new, []
+        for frame in frames:
+            self._add_counters(frame)
+        full = [frame for frame in frames if len(frame.spans["step"])]
+        if full:
+            spans = of_frames(full, self._groups)
+            spans = picked(spans, spans["step"] >= self.next_step)
+            np.maximum.at(self._reached, spans["rank"], spans["step"])
+            for number in np.unique(spans["step"]).tolist():
+                self._ended.setdefault(number, np.zeros(self.ranks, bool))
+            is_end = spans["kind"] == Kind.STEP
+            for number, rank in zip(spans["step"][is_end].tolist(), spans["rank"][is_end].tolist(), strict=True):
+                self._ended[number][rank] = True
+            self._open.append(spans)
+        for frame in frames:
+            self._gone[frame.rank] |= frame.final
 
     def _is_closed(self, number: int) -> bool:
         """By all ranks, and with its loss if it has one: the counter may come one flush after the spans."""
-        if not (self._ended(number) | self._gone).all():
+        if not (self._through(number) | self._gone).all():
             return False
-        return "loss" in self._open[number].counters or bool((self._gone | (self._reached > number + 1)).all())
+        return "loss" in self._counters.get(number, {}) or bool((self._gone | (self._reached > number + 1)).all())
 
-    def _ended(self, number: int) -> Array:
+    def _through(self, number: int) -> Array:
         """Which ranks are through with the step."""
-        return self._open[number].ended | (self._reached > number)
-
-    def _step(self, number: int) -> _Step:
-        if number not in self._open:
-            self._open[number] = _Step(self.ranks)
-        return self._open[number]
+        ended = self._ended.get(number)
+        return self._reached > number if ended is None else ended | (self._reached > number)
 
     def _note_gap(self, rank: int, steps: Array, gap: bool) -> None:
         """Whatever is missing belongs between the last step the rank showed and the first it shows next."""
@@ -97,85 +122,68 @@ class StepFigures:
             self._gaps.append((self._gap_from.pop(rank), int(steps[steps >= 0].min())))
 
     def _has_gap(self, number: int) -> bool:
-        self._gaps = [(first, last) for first, last in self._gaps if last >= self.next_step]
+        self._gaps = [(first, last) for first, last in self._gaps if last >= number]
         still_open = [(first, number) for first in self._gap_from.values()]
         return any(first <= number <= last for first, last in self._gaps + still_open)
-
-    def _add_spans(self, frame: Frame) -> None:
-        columns, rank = frame.spans, frame.rank
-        keep = columns["step"] >= self.next_step
-        numbers, of = np.unique(columns["step"][keep], return_inverse=True)
-        kind, lane = columns["kind"][keep], columns["lane"][keep]
-        start = columns["start_ns"][keep].astype(np.int64)
-        duration = columns["duration_ns"][keep].astype(np.int64)
-        work, is_step = _IS_WORK[kind], kind == Kind.STEP
-        sums = [_sum(of, duration, pick, len(numbers)) for pick in (work, kind == Kind.WAIT, lane == Lane.COLLECTIVE)]
-        work_start, work_end = _extent(of, start, duration, work, len(numbers))
-        step_start, step_end = _extent(of, start, duration, is_step, len(numbers))
-        for at, number in enumerate(numbers.tolist()):
-            step = self._step(number)
-            for total, added in zip((step.busy_ns, step.wait_ns, step.collective_ns), sums, strict=True):
-                total[rank] += added[at]
-            step.work_start_ns[rank] = min(step.work_start_ns[rank], work_start[at])
-            step.work_end_ns[rank] = max(step.work_end_ns[rank], work_end[at])
-            step.start_ns[rank] = min(step.start_ns[rank], step_start[at])
-            step.end_ns[rank] = max(step.end_ns[rank], step_end[at])
-            step.ended[rank] |= step_end[at] > -_FAR_NS
-        self._reached[rank] = max(self._reached[rank], numbers[-1])
 
     def _add_counters(self, frame: Frame) -> None:
         columns = (frame.counters[name].tolist() for name in ("step", "value", "name"))
         for number, value, place in zip(*columns, strict=True):
             name = frame.strings[place]
             if number >= self.next_step and name in _COUNTERS:
-                self._step(number).counters[name] = value
+                self._counters.setdefault(number, {})[name] = value
 
-    def _row(self, number: int, step: _Step) -> dict[str, Any]:
-        complete = bool((step.ended | (self._reached > number)).all()) and not self._has_gap(number)
-        work_start, work_end = int(step.work_start_ns.min()), int(step.work_end_ns.max())
-        start = min(int(step.start_ns.min()), work_start)
-        end = max(int(step.end_ns.max()), work_end)
-        is_seen, has_work = end > -_FAR_NS, work_end > work_start
+    def _row(self, number: int, table: StepTable | None, at: int) -> dict[str, Any]:
+        complete = bool(self._through(number).all()) and not self._has_gap(number)
+        self._ended.pop(number, None)
+        known = self._counters.pop(number, {})
+        counters = {name: known.get(name) for name in _COUNTERS}
+        self.next_step = number + 1
+        figures = _Figures(self.ranks, table, at)
         bubble = ideal = None
-        if complete and has_work and step.busy_ns.any():
-            bubble, ideal = bubble_shares(int(step.busy_ns.sum()), self.ranks, work_end - work_start)
-        counters = {name: step.counters.get(name) for name in _COUNTERS}
+        if complete and figures.has_work and any(figures.by_rank["busy_ns"]):
+            window_ns = figures.work_end_ns - figures.work_start_ns
+            bubble, ideal = bubble_shares(sum(figures.by_rank["busy_ns"]), self.ranks, window_ns)
         period_ns = None
-        if is_seen:
-            period_ns = end - (start if self._last_end_ns is None else self._last_end_ns)
-            self._last_end_ns = end
+        if figures.is_seen:
+            period_ns = figures.end_ns - (figures.start_ns if self._last_end_ns is None else self._last_end_ns)
+            self._last_end_ns = figures.end_ns
         return {
             "step": number,
-            "start_ns": start if is_seen else None,
-            "end_ns": end if is_seen else None,
-            "duration_ns": end - start if is_seen else None,
+            **figures.extent(),
             "period_ns": period_ns,
-            "work_start_ns": work_start if has_work else None,
-            "work_end_ns": work_end if has_work else None,
             "bubble_share": bubble,
             "ideal_share": ideal,
-            "busy_ns": step.busy_ns.tolist(),
-            "wait_ns": step.wait_ns.tolist(),
-            "collective_ns": step.collective_ns.tolist(),
+            **figures.by_rank,
+            "end_apart_ns": figures.end_apart_ns,
             # JSON has no NaN: a loss that is none is shown as missing
             **{name: value if value is not None and math.isfinite(value) else None for name, value in counters.items()},
             "samples_per_second": _rate(counters["samples"], period_ns or 0),
-            "complete": complete and is_seen,
+            "complete": complete and figures.is_seen,
         }
 
 
-def _sum(of: Array, duration: Array, pick: Array, count: int) -> Array:
-    total = np.zeros(count, np.int64)
-    np.add.at(total, of[pick], duration[pick])
-    return total
+class _Figures:
+    """One step's line of a table as plain numbers; without a table nothing was seen of it."""
 
+    def __init__(self, ranks: int, table: StepTable | None, at: int):
+        self.by_rank = {name: [0] * ranks if table is None else getattr(table, name)[at].tolist() for name in _BY_RANK}
+        self.work_start_ns, self.work_end_ns, self.start_ns, self.end_ns, self.end_apart_ns = FAR_NS, -FAR_NS, FAR_NS, -FAR_NS, 0
+        if table is not None:
+            self.work_start_ns, self.work_end_ns = int(table.work_start_ns[at]), int(table.work_end_ns[at])
+            self.start_ns = min(int(table.start_ns[at]), self.work_start_ns)
+            self.end_ns = max(int(table.end_ns[at]), self.work_end_ns)
+            self.end_apart_ns = int(table.end_apart_ns[at])
+        self.is_seen, self.has_work = self.end_ns > -FAR_NS, self.work_end_ns > self.work_start_ns
 
-def _extent(of: Array, start: Array, duration: Array, pick: Array, count: int) -> tuple[Array, Array]:
-    """First start and last end of the picked spans, for each step."""
-    first, last = np.full(count, _FAR_NS, np.int64), np.full(count, -_FAR_NS, np.int64)
-    np.minimum.at(first, of[pick], start[pick])
-    np.maximum.at(last, of[pick], (start + duration)[pick])
-    return first, last
+    def extent(self) -> dict[str, int | None]:
+        return {
+            "start_ns": self.start_ns if self.is_seen else None,
+            "end_ns": self.end_ns if self.is_seen else None,
+            "duration_ns": self.end_ns - self.start_ns if self.is_seen else None,
+            "work_start_ns": self.work_start_ns if self.has_work else None,
+            "work_end_ns": self.work_end_ns if self.has_work else None,
+        }
 
 
 def _rate(samples: float | None, period_ns: int) -> float | None:

@@ -1,11 +1,12 @@
 """A run's store: everything its ranks recorded, on disk.
 
-    manifest.json          what is valid; written last and at once
+    manifest.json          the head: how much of the rest is valid; written last and at once
+    segments.jsonl         a row a segment: when, which steps, how many bytes, their checksum
     000001.spans.parquet   one segment's spans, sorted by rank, lane and start
-    000001.zoom.parquet    the same at the first zoom level
-    counters.jsonl, marks.jsonl, steps.jsonl   only grow; the manifest says how far they are valid
+    zoom.sqlite3           zoom levels in tiles; made from the segments, and made again should they be lost
+    counters.jsonl, marks.jsonl, steps.jsonl   like segments.jsonl these only grow
 
-A file that the manifest does not name is the rest of a writing that was interrupted.
+A segment's file that the manifest does not name is the rest of a writing that was interrupted.
 """
 
 from trainer.trace.store_reader import StoreReader

@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from trainer.trace import journal, manifest, segments, zoom
+from trainer.trace import journal, manifest, segments
 from trainer.trace.columns import Strings
 from trainer.trace.frame import COUNTER_COLUMNS, MARK_COLUMNS, SPAN_COLUMNS, Columns, Frame, empty, encode
-from trainer.trace.manifest import Manifest, Segment
-from trainer.trace.store_writer import journal_file, segment_file, zoom_file
+from trainer.trace.manifest import SEGMENTS, Manifest, Segment, journal_file
+from trainer.trace.segments import BrokenSegment, RankPart
+
+log = logging.getLogger(__name__)
 
 
 class StoreReader:
-    """The store as `manifest` names it; `refresh` looks whether there is more by now."""
+    """The store as its manifest named it when this reader was made.
 
-    def __init__(self, folder: Path):
+    Given an older reader of the same folder, only what came since is read: its cost does not grow with the run.
+    """
+
+    def __init__(self, folder: Path, older: StoreReader | None = None):
         self.folder = folder
         self.manifest: Manifest = manifest.load(folder)
-
-    def refresh(self) -> Manifest:
-        self.manifest = manifest.load(self.folder)
-        return self.manifest
+        valid = self.manifest.journals.get(SEGMENTS, 0)
+        known: list[Segment] = []
+        read_to = older.manifest.journals.get(SEGMENTS, 0) if older else 0
+        if older and read_to <= valid:
+            known = older.segments
+        else:
+            read_to = 0
+        new = manifest.segments(folder, read_to, valid)
+        self.segments: list[Segment] = known + new
+        rows = [(segment.start_ns, segment.end_ns, segment.spans, segment.zoom_bits) for segment in new]
+        extents = np.array(rows, np.int64).reshape(-1, 4).T
+        if older is not None and known:
+            extents = np.concatenate([older.extents, extents], axis=1)
+        self.extents: np.ndarray[Any, Any] = extents  # of all segments: start_ns, end_ns, spans, zoom_bits
 
     def frames(self, after_segment: int, max_bytes: int) -> tuple[int, list[bytes]]:
         """(last segment sent, frames) of whole segments after `after_segment`, up to about `max_bytes`, at least one segment.
@@ -31,12 +47,17 @@ class StoreReader:
         Each rank's share of a segment is one frame with the last sequence number that it holds. Whoever drops
         frames whose number is not above the rank's last therefore loses and doubles nothing when the live
         stream follows, also where both hold the same spans. Spans are in the order of recording: who has a part
-        of such a frame skips as many as it has beyond the frame's `spans_before`.
+        of such a frame skips as many as it has beyond the frame's `spans_before`. A segment that is broken is
+        passed over; the next frame's `spans_before` tells its receiver how much is missing.
         """
         sent: list[bytes] = []
         total, last = 0, after_segment
-        for segment in self.manifest.segments[after_segment:]:
-            of_segment = [encode(frame) for frame in self.segment_frames(segment)]
+        for segment in self.segments[after_segment:]:
+            try:
+                of_segment = [encode(frame) for frame in self.segment_frames(segment)]
+            except BrokenSegment as broken:
+                log.error("a segment is not served: %s", broken)
+                of_segment = []
             size = sum(map(len, of_segment))
             if sent and total + size > max_bytes:
                 break
@@ -45,15 +66,16 @@ class StoreReader:
         return last, sent
 
     def segment_frames(self, segment: Segment) -> list[Frame]:
-        """One frame a rank."""
-        spans = segments.from_parquet(segment_file(self.folder, segment.number).read_bytes())
+        """One frame a rank. BrokenSegment if its file is not what was sealed."""
+        table = segments.read(self.folder, segment)
+        spans = segments.by_rank(table)
         counters, marks = self._rows("counters", *segment.counters), self._rows("marks", *segment.marks)
         frames = []
-        for rank, part in sorted(segment.ranks.items()):
+        for rank, part in segments.parts(table).items():
             columns, texts = spans.get(rank, (empty(SPAN_COLUMNS), []))
             strings = Strings()
             moved = strings.places(texts)  # texts of a segment are unique but for the two columns' own tables
-            for name in ("name", "group"):
+            for name in segments.TEXTS:
                 columns[name] = moved[columns[name]] if len(texts) else columns[name]
             frames.append(Frame(
                 rank=rank, sequence=part.sequence, spans=columns,
@@ -64,6 +86,10 @@ class StoreReader:
                 written_ns=part.written_ns, final=part.final,
             ))
         return frames
+
+    def parts(self, segment: Segment) -> dict[int, RankPart]:
+        """Each rank's share of the segment. BrokenSegment if its file is not what was sealed."""
+        return segments.parts(segments.read(self.folder, segment, ["rank"]))
 
     def steps(self) -> list[dict[str, Any]]:
         """The figures of every step, in the steps' order."""
@@ -79,30 +105,6 @@ class StoreReader:
 
     def marks(self) -> list[dict[str, Any]]:
         return [dict(zip(("rank", "time_ns", "step", "kind", "text"), row, strict=True)) for row in self._all("marks")]
-
-    def zoom(self, from_ns: int | None = None, to_ns: int | None = None) -> Columns:
-        """The first zoom level of a window: one row a cell, see `trainer.trace.zoom.dominant`.
-
-        Only segments that reach into the window are opened.
-        """
-        first = None if from_ns is None else from_ns >> zoom.CELL_BITS
-        beyond = None if to_ns is None else -(-to_ns >> zoom.CELL_BITS)
-        parts = []
-        for segment in self._within(from_ns, to_ns):
-            rows = zoom.from_parquet(zoom_file(self.folder, segment.number).read_bytes())
-            keep = np.ones(len(rows["cell"]), bool)
-            if first is not None:
-                keep &= rows["cell"] >= first
-            if beyond is not None:
-                keep &= rows["cell"] < beyond
-            parts.append({name: column[keep] for name, column in rows.items()})
-        return zoom.dominant(zoom.merged(parts))
-
-    def _within(self, from_ns: int | None, to_ns: int | None) -> list[Segment]:
-        """Segments with spans in the window, widened to whole cells."""
-        low = -np.inf if from_ns is None else from_ns >> zoom.CELL_BITS << zoom.CELL_BITS
-        high = np.inf if to_ns is None else -(-to_ns >> zoom.CELL_BITS) << zoom.CELL_BITS
-        return [s for s in self.manifest.segments if s.spans and s.end_ns >= low and s.start_ns < high]
 
     def _all(self, name: str) -> list[Any]:
         return self._rows(name, 0, self.manifest.journals.get(name, 0))

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 import time
+import zlib
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from trainer.trace import journal, manifest, segments, zoom
+import numpy as np
+
+from trainer.trace import checksum, journal, manifest, segments, zoom
 from trainer.trace.frame import Columns, Frame
-from trainer.trace.manifest import Manifest, RankPart, RankTotals, Segment
+from trainer.trace.manifest import SEGMENTS, RankTotals, Segment, journal_file
+from trainer.trace.pyramid import PyramidWriter
+from trainer.trace.segments import BrokenSegment, RankPart, segment_file
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +39,8 @@ class StoreWriter:
         folder.mkdir(parents=True, exist_ok=True)
         self.manifest = manifest.load(folder)
         self._remove_unfinished()
+        self._pyramid = PyramidWriter(folder)
+        self._zoom_out()
         self.ranks = {rank: replace(totals) for rank, totals in self.manifest.ranks.items()}  # with what waits
         self.bad_frames = self.manifest.bad_frames
         self._start_waiting()
@@ -68,6 +77,7 @@ class StoreWriter:
         totals.stored += spans
         totals.dropped, totals.clock_uncertainty_ns = frame.spans_dropped, frame.clock_uncertainty_ns
         totals.missing_frames += missing
+        totals.recorded_checksum = frame.checksum
         totals.final |= frame.final
         part = self._parts.setdefault(frame.rank, RankPart(0, spans_before=frame.spans_before))
         part.sequence, part.final = frame.sequence, part.final or frame.final
@@ -109,70 +119,89 @@ class StoreWriter:
 
     def seal(self, complete: bool = False) -> None:
         """Put on disk all that waits. If that fails, all still waits and the store is as it was."""
-        old = self.manifest
-        lengths, new_segments = dict(old.journals), []
-        if self._waiting:
-            data, spans = segments.to_parquet(self._waiting)
-            counters = self._append("counters", lengths, _counter_rows(self._waiting))
-            marks = self._append("marks", lengths, _mark_rows(self._waiting))
-            segment = self._segment(spans, counters, marks)
-            manifest.write_whole(zoom_file(self.folder, segment.number), zoom.to_parquet(zoom.cells(spans)))
-            manifest.write_whole(segment_file(self.folder, segment.number), data)
-            new_segments = [segment]
-        self._append("steps", lengths, self._steps)
-        new = Manifest(
-            segments=old.segments + new_segments,
+        new = replace(
+            self.manifest,
             ranks={rank: replace(totals) for rank, totals in self.ranks.items()},
-            journals=lengths,
-            sealed_through=self._last_id or old.sealed_through,
+            journals=dict(self.manifest.journals),
+            sealed_through=self._last_id or self.manifest.sealed_through,
             bad_frames=self.bad_frames,
-            complete=old.complete or complete,
+            complete=self.manifest.complete or complete,
         )
+        segment, spans = None, None
+        if self._waiting:
+            data, spans = segments.to_parquet(self._waiting, self._parts)
+            counters = self._append("counters", new.journals, _counter_rows(self._waiting))
+            marks = self._append("marks", new.journals, _mark_rows(self._waiting))
+            segment = self._segment(data, spans, counters, marks)
+            manifest.write_whole(segment_file(self.folder, segment.number), data)
+            self._append(SEGMENTS, new.journals, [asdict(segment)])
+            new = new.with_segment(segment)
+            for rank, total in checksum.by_rank(spans).items():
+                new.ranks[rank].checksum = checksum.added(new.ranks[rank].checksum, total)
+        self._append("steps", new.journals, self._steps)
         manifest.save(new, self.folder)
         self.manifest = new
+        for rank, totals in new.ranks.items():
+            self.ranks[rank].checksum = totals.checksum
         self._start_waiting()
+        self._zoom_out(segment, spans)
 
     def _append(self, name: str, lengths: dict[str, int], rows: list[Any]) -> tuple[int, int]:
         start = lengths.get(name, 0)
         lengths[name] = journal.append(journal_file(self.folder, name), start, rows)
         return start, lengths[name]
 
-    def _segment(self, spans: Columns, counters: tuple[int, int], marks: tuple[int, int]) -> Segment:
+    def _segment(self, data: bytes, spans: Columns, counters: tuple[int, int], marks: tuple[int, int]) -> Segment:
         start, end, steps = spans["start_ns"], spans["start_ns"] + spans["duration_ns"], spans["step"][spans["step"] >= 0]
+        start_ns, end_ns = (int(start.min()), int(end.max())) if len(start) else (0, 0)
         return Segment(
-            number=len(self.manifest.segments) + 1,
+            number=self.manifest.segments + 1,
             spans=len(start),
-            start_ns=int(start.min()) if len(start) else 0,
-            end_ns=int(end.max()) if len(start) else 0,
+            start_ns=start_ns,
+            end_ns=end_ns,
             first_step=int(steps.min()) if len(steps) else -1,
             last_step=int(steps.max()) if len(steps) else -1,
             first_id=self._first_id,
             last_id=self._last_id,
-            ranks=self._parts,
             counters=counters,
             marks=marks,
+            zoom_bits=zoom.bits_for(spans),
+            file_bytes=len(data),
+            crc32=zlib.crc32(data),
         )
+
+    def _zoom_out(self, newest: Segment | None = None, spans: Columns | None = None) -> None:
+        """Add to the zoom levels the newest segment and what they lack from before; what fails now is made up for later."""
+        try:
+            self._pyramid.open(self.manifest.segments)
+            behind = self.manifest.segments - self._pyramid.segments
+            if newest is not None and spans is not None and behind == 1:
+                self._pyramid.add(newest, lambda: spans)
+            elif behind:
+                known = manifest.segments(self.folder, 0, self.manifest.journals[SEGMENTS])
+                for segment in known[self._pyramid.segments :]:
+                    self._pyramid.add(segment, partial(self._zoomed, segment))
+            if self.manifest.complete:
+                self._pyramid.close()
+        except (OSError, sqlite3.Error) as error:
+            log.warning("%s: the zoom levels do not reach segment %s yet: %s", self.folder, self.manifest.segments, error)
+
+    def _zoomed(self, segment: Segment) -> Columns:
+        columns = ["rank", "kind", "start_ns", "duration_ns"]
+        try:
+            return segments.numbers(segments.read(self.folder, segment, columns))
+        except BrokenSegment as broken:  # what is left of the run can be seen all the same
+            log.error("the zoom levels lack a segment: %s", broken)
+            return {name: np.zeros(0, np.int64) for name in columns}
 
     def _remove_unfinished(self) -> None:
         """What a writer that was killed left beside what the manifest names."""
-        known = {segment.number for segment in self.manifest.segments}
         for path in self.folder.iterdir():
             number = path.name.split(".")[0]
-            if path.suffix == ".part" or (path.suffix == ".parquet" and number.isdigit() and int(number) not in known):
+            is_unknown = path.suffix == ".parquet" and number.isdigit() and int(number) > self.manifest.segments
+            if path.suffix == ".part" or is_unknown:
                 log.info("removing %s: its writing was interrupted", path)
                 path.unlink()
-
-
-def segment_file(folder: Path, number: int) -> Path:
-    return folder / f"{number:06}.spans.parquet"
-
-
-def zoom_file(folder: Path, number: int) -> Path:
-    return folder / f"{number:06}.zoom.parquet"
-
-
-def journal_file(folder: Path, name: str) -> Path:
-    return folder / f"{name}.jsonl"
 
 
 def _counter_rows(frames: list[Frame]) -> list[list[Any]]:

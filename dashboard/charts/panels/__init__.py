@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard.charts.panels import pipeline
+from dashboard.charts.panels import explain, memory, pipeline
 from dashboard.runs.models import Run
 from trainer.spec import JobSpec
 
@@ -31,6 +31,12 @@ PANELS = (
     Panel("pipeline", "Pipeline",
           "The order of one step's work: as the schedule has it, as it was measured, and what another order would take.",
           pipeline.panel, lambda spec: spec.grid.pp > 1),
+    Panel("explain", "Explain",
+          "What a step's time goes into, what costs most, and what to try, with what the simulator expects of it.",
+          explain.panel),
+    Panel("memory", "Memory",
+          "What each rank has in memory over its latest steps, by what it is for, beside the most that formulas say.",
+          memory.panel),
     Panel("comments", "Comments", "What people say of this run, or of a spot in it: a range, a span, a rank."),
     Panel("log", "Log", "What a rank printed, as it prints it."),
 )

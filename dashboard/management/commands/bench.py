@@ -9,11 +9,14 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from dashboard.bench import live, start
+from dashboard.bench import analysis, collectives, ingest, launching, listing, live, overhead, presets, start, timeline, windows
 from dashboard.bench.place import CannotMeasure
 from dashboard.stack.own import NoStack
 
-BENCHES: dict[str, Any] = {"live": live, "start": start}
+BENCHES: dict[str, Any] = {
+    "analysis": analysis, "collectives": collectives, "ingest": ingest, "launch": launching, "list": listing, "live": live,
+    "overhead": overhead, "presets": presets, "start": start, "timeline": timeline, "windows": windows,
+}
 
 
 class Command(BaseCommand):
@@ -24,6 +27,8 @@ class Command(BaseCommand):
         parser.add_argument("name", choices=sorted(BENCHES))
         parser.add_argument("--json", action="store_true", help="print one object on standard output and nothing else")
         live.add_arguments(parser)
+        windows.add_arguments(parser)
+        ingest.add_arguments(parser)
 
     def handle(self, **options: Any) -> None:
         try:

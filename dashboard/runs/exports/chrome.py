@@ -33,7 +33,7 @@ def tid_of(rank: int, lane: int) -> int:
 
 def trace_json_gz(source: Source, file: BinaryIO, progress: Progress) -> None:
     with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=3, mtime=0) as packed:
-        about = json.dumps({"run": source.run_id, "name": source.name, "job": source.spec.model_dump()})
+        about = json.dumps({"run": source.run.pk, "name": source.run.name, "job": source.spec.model_dump()})
         packed.write(f'{{"displayTimeUnit":"ns","otherData":{about},"traceEvents":[\n'.encode())
         packed.write(",\n".join(_names(source)).encode())
         messages = _Messages()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from dashboard.runs.exports import chrome, tables
+from dashboard.runs.exports import chrome, page, tables
 from dashboard.runs.exports.source import Progress, Source
 
 
@@ -20,6 +20,8 @@ class Format:
 
 
 FORMATS = {
+    "html": Format("Page", "one file that any browser opens from disk, without a server or a network",
+                   ".html", "text/html; charset=utf-8", page.page_html),
     "trace": Format("Trace", "Perfetto and chrome://tracing open it as it is: ranks as processes, messages as flows",
                     ".trace.json.gz", "application/gzip", chrome.trace_json_gz),
     "spans-parquet": Format("Spans, Parquet", "a row a span, for pandas, DuckDB and the like",

@@ -21,15 +21,14 @@ Progress = Callable[[int, int], None]  # spans written, of how many
 class Source:
     """`state` is what the run's page begins with (runs.state.for_page)."""
 
-    run_id: str
-    name: str
+    run: Run
     spec: JobSpec
     state: dict[str, Any]
     reader: StoreReader
 
     @classmethod
     def of(cls, run: Run, state: dict[str, Any], home: Path) -> Source:
-        return cls(run.pk, run.name, run.spec, state, StoreReader(store_folder(run_folder(home, run.pk))))
+        return cls(run, run.spec, state, StoreReader(store_folder(run_folder(home, run.pk))))
 
     @property
     def version(self) -> str:
@@ -48,7 +47,7 @@ class Source:
     def segments(self, progress: Progress) -> Iterator[list[Frame]]:
         """Each segment's frames, one a rank, its spans in the order of recording."""
         done = 0
-        for segment in self.reader.manifest.segments:
+        for segment in self.reader.segments:
             yield self.reader.segment_frames(segment)
             done += segment.spans
             progress(done, self.spans)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
@@ -12,12 +13,12 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.runs import forms, services
 from dashboard.runs.access import access
-from dashboard.runs.intake import as_value, checked, same_preset, with_changes
+from dashboard.runs.intake import api_call, as_value, checked, same_preset, with_changes
 from dashboard.runs.plan import plan
 from dashboard.runs.sketch import sketch
 from dashboard.runs.teams import asked_team, teams_of
 from trainer.complaints import FieldError, SpecError
-from trainer.presets import PRESETS, preset
+from trainer.presets import GROUPS, PRESETS, preset
 from trainer.spec import JobSpec
 
 
@@ -83,7 +84,7 @@ def check(request: HttpRequest) -> JsonResponse:
     except SpecError as error:
         return JsonResponse({"errors": [_for_form(one, request.POST) for one in error.errors]})
     found = plan(spec)
-    html = render_to_string("runs/_plan.html", {"plan": found}, request)
+    html = render_to_string("runs/_plan.html", {"plan": found, "api_call": _api_call(request, spec)}, request)
     return JsonResponse(found.as_dict() | {"errors": [], "html": html, "json": _pretty(spec)})
 
 
@@ -100,12 +101,13 @@ def _page(request: HttpRequest, values: dict[str, str], errors: list[FieldError]
         sections, homeless = forms.bound(values, errors)
     chosen = same_preset(spec) if spec else None
     context = {
-        "gallery": [(one, sketch(one.spec), one is chosen) for one in PRESETS.values()],
+        "gallery": [(name, [(one, _picture(one.key), one is chosen) for one in group]) for name, group in GROUPS.items()],
         "sections": sections,
         "errors": homeless,
         "failed": bool(errors),
         "teams": _teams(request),
         "plan": plan(spec) if spec else None,
+        "api_call": _api_call(request, spec) if spec else "",
         "source": source,
         "json_text": json_text,
         "json_errors": json_text is not None and bool(errors),
@@ -120,6 +122,16 @@ def _teams(request: HttpRequest) -> list[tuple[Any, bool]]:
     last = user.runs.order_by("-created_at").values_list("team", flat=True).first()
     chosen = request.POST.get("team", str(last))
     return [(team, str(team.pk) == chosen) for team in teams_of(user)]
+
+
+@lru_cache(maxsize=len(PRESETS))
+def _picture(key: str) -> str:
+    """A preset's sketch as markup: the gallery has dozens of them, and they are the same for everybody."""
+    return render_to_string("runs/_sketch.html", {"sketch": sketch(PRESETS[key].spec), "stretched": True})
+
+
+def _api_call(request: HttpRequest, spec: JobSpec) -> str:
+    return api_call(spec, request.build_absolute_uri("/api/v1/runs"))
 
 
 def _posted(posted: QueryDict) -> dict[str, str]:

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_safe
 
 from dashboard.charts.panels import panels_of
 from dashboard.comments.views import sees_comments
+from dashboard.learn.ideas import IDEAS
 from dashboard.notices import reading
 from dashboard.runs import door, state
 from dashboard.runs.access import Access, access
@@ -27,7 +28,7 @@ from dashboard.runs.preview import draw
 from dashboard.runs.teams import teams_of
 from dashboard.runs.variants import variants
 from dashboard.runs.views.sharing import forget_new_link, new_link
-from trainer.trace.figures import DEFINITIONS
+from trainer.trace.figures import DEFINITIONS, PAGE_DEFINITIONS
 
 
 @never_cache
@@ -62,7 +63,8 @@ def _context(seen: Access, request: HttpRequest, read_base: str, socket_path: st
         "tags": [tag.name for tag in seen.run.tags.all()],
         "read_base": read_base,
         "socket_path": socket_path,
-        "definitions": DEFINITIONS,
+        "definitions": DEFINITIONS | PAGE_DEFINITIONS,
+        "guide": IDEAS.get(request.GET.get("learn", "")),
         "panels": panels,
         "panel_shown": wanted if any(panel.key == wanted for panel in panels) else panels[0].key,
         "spec_json": json.dumps(seen.run.spec_json, indent=2, ensure_ascii=False),

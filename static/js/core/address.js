@@ -1,6 +1,11 @@
-/** What a reload and a shared address keep: the range in sight and the span chosen, behind the #. */
+/** What a reload and a shared address keep of a view, behind the #: range, chosen span, arrangement of lanes, search. */
 
-/** `{range: [fromNs, toNs] | null, span: {rank, lane, startNs} | null}`; what cannot be read is left out. */
+const flag = (value) => value === "1";
+
+/**
+ * `{range: [fromNs, toNs] | null, span: {rank, lane, startNs} | null, by, folded, isSorted, isBare, search}`; what cannot be
+ * read is left out.
+ */
 export function readAddress(hash) {
   const fields = new URLSearchParams(hash.replace(/^#/, ""));
   const numbers = (name, count, separator) => {
@@ -12,14 +17,24 @@ export function readAddress(hash) {
   return {
     range: range && range[1] > range[0] ? range : null,
     span: span ? { rank: span[0], lane: span[1], startNs: span[2] } : null,
+    by: fields.get("by") ?? "",
+    folded: (fields.get("fold") ?? "").split(",").filter(Boolean),
+    isSorted: flag(fields.get("latest")),
+    isBare: flag(fields.get("bare")),
+    search: fields.get("q") ?? "",
   };
 }
 
 /** The same as text, without the #. */
-export function addressOf({ range, span }) {
+export function addressOf({ range, span, by, folded, isSorted, isBare, search }) {
   const parts = [];
   if (range) parts.push(`t=${range.map((ns) => Math.round(ns)).join(",")}`);
   if (span) parts.push(`span=${span.rank},${span.lane},${span.startNs}`);
+  if (by) parts.push(`by=${by}`);
+  if (folded.length) parts.push(`fold=${folded.join(",")}`);
+  if (isSorted) parts.push("latest=1");
+  if (isBare) parts.push("bare=1");
+  if (search) parts.push(`q=${encodeURIComponent(search)}`);
   return parts.join("&");
 }
 

@@ -2,7 +2,7 @@
  * A fixed number of one lane's spans, sorted by start, as columns, with a pyramid over them.
  *
  * The pyramid has a fan-out of four. A group holds the kind that fills most of it, that kind's busy
- * time, all busy time, and its end; it is made when its last span arrives, so an append costs O(1).
+ * time, all busy time, and its end; it is made when its last span arrives, so an append costs O(1) a span.
  * Waiting is not busy: it is left out of the pyramid, and what lies behind it (the hatching) shows.
  */
 
@@ -22,6 +22,8 @@ export const COLUMNS = [
   ["kind", Uint8Array],
 ];
 const NAMES = COLUMNS.map(([name]) => name);
+const NUMBERED = ["name", "group"]; // which index strings
+const COPIED = NAMES.filter((name) => !NUMBERED.includes(name));
 
 const tally = new Float64Array(KINDS);
 
@@ -46,18 +48,45 @@ export class Chunk {
     return this.spans === CHUNK_SPANS;
   }
 
-  /** Hot path: the row after the last one, whose start is not before the last one's. */
-  push(source, row, name, group) {
-    const at = this.spans++;
-    this.#write(at, source, row, name, group);
-    if ((at & 3) === 3) this.#closeGroups(at + 1);
+  /**
+   * Hot path: takes in source rows `rows[from]` to `rows[from + count - 1]`, whose starts follow the last one's in order.
+   * `numbers` are the page's numbers of the source's strings. Each column has a line of its own here, because a loop
+   * over columns of many types is several times slower.
+   */
+  take(source, rows, from, count, numbers) {
+    const {
+      start_ns: starts, duration_ns: durations, bytes, step: steps, sequence: sequences, peer: peers, micro_batch: microBatches,
+      stage: stages, name: names, group: groups, kind: kinds,
+    } = this;
+    const first = this.spans;
+    for (let at = 0; at < count; at++) {
+      const row = rows[from + at];
+      const to = first + at;
+      starts[to] = source.start_ns[row];
+      durations[to] = source.duration_ns[row];
+      bytes[to] = source.bytes[row];
+      steps[to] = source.step[row];
+      sequences[to] = source.sequence[row];
+      peers[to] = source.peer[row];
+      microBatches[to] = source.micro_batch[row];
+      stages[to] = source.stage[row];
+      names[to] = numbers[source.name[row]] ?? 0;
+      groups[to] = numbers[source.group[row]] ?? 0;
+      kinds[to] = source.kind[row];
+    }
+    this.spans += count;
+    this.#count(first);
+    this.#closeGroups(first);
   }
 
   insert(at, source, row, name, group) {
     for (const column of NAMES) this[column].copyWithin(at + 1, at, this.spans);
+    for (const column of COPIED) this[column][at] = source[column][row];
+    this.name[at] = name;
+    this.group[at] = group;
     this.spans++;
-    this.#write(at, source, row, name, group);
-    this.#rebuild(at);
+    this.#recount();
+    this.#closeGroups(at);
   }
 
   /** Moves the later half into a new chunk and returns it. */
@@ -69,8 +98,8 @@ export class Chunk {
     this.spans = half;
     this.#recount();
     later.#recount();
-    this.#rebuild(0);
-    later.#rebuild(0);
+    this.#closeGroups(0);
+    later.#closeGroups(0);
     return later;
   }
 
@@ -86,48 +115,26 @@ export class Chunk {
     return low;
   }
 
-  #write(at, source, row, name, group) {
-    const start = source.start_ns[row];
-    const duration = source.duration_ns[row];
-    const kind = source.kind[row];
-    this.start_ns[at] = start;
-    this.duration_ns[at] = duration;
-    this.bytes[at] = source.bytes[row];
-    this.step[at] = source.step[row];
-    this.sequence[at] = source.sequence[row];
-    this.peer[at] = source.peer[row];
-    this.micro_batch[at] = source.micro_batch[row];
-    this.stage[at] = source.stage[row];
-    this.name[at] = name;
-    this.group[at] = group;
-    this.kind[at] = kind;
-    this.totalNs[kind] += duration;
-    this.counts[kind]++;
-    if (start + duration > this.lastEndNs) this.lastEndNs = start + duration;
-  }
-
   #recount() {
     this.totalNs.fill(0);
     this.counts.fill(0);
     this.lastEndNs = -Infinity;
-    for (let row = 0; row < this.spans; row++) {
-      this.totalNs[this.kind[row]] += this.duration_ns[row];
-      this.counts[this.kind[row]]++;
-      this.lastEndNs = Math.max(this.lastEndNs, this.start_ns[row] + this.duration_ns[row]);
-    }
+    this.#count(0);
   }
 
-  /** The groups that the `spans`-th span completes, on every level. */
-  #closeGroups(spans) {
-    this.#groupOfSpans((spans >> 2) - 1);
-    for (let level = 1; level < LEVELS; level++) {
-      const bits = 2 * (level + 1);
-      if (spans & ((1 << bits) - 1)) return;
-      this.#groupOfGroups(level, (spans >> bits) - 1);
+  #count(from) {
+    const { start_ns: starts, duration_ns: durations, kind: kinds, totalNs, counts, spans } = this;
+    let last = this.lastEndNs;
+    for (let row = from; row < spans; row++) {
+      totalNs[kinds[row]] += durations[row];
+      counts[kinds[row]]++;
+      if (starts[row] + durations[row] > last) last = starts[row] + durations[row];
     }
+    this.lastEndNs = last;
   }
 
-  #rebuild(from) {
+  /** All whole groups, on every level, that hold a row from `from` on. */
+  #closeGroups(from) {
     for (let group = from >> 2; group < this.spans >> 2; group++) this.#groupOfSpans(group);
     for (let level = 1; level < LEVELS; level++) {
       const bits = 2 * (level + 1);

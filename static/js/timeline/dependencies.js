@@ -28,6 +28,19 @@ function* spansBefore(lane, timeNs) {
   for (let looked = 0; place >= 0 && looked < MOST_LOOKED_AT; place = lane.previous(place), looked++) yield lane.spanAt(place);
 }
 
+/** A lane's spans from a time outward, the nearest first by turns. */
+function* spansAround(lane, timeNs) {
+  const later = spansFrom(lane, timeNs, timeNs + REACH_NS);
+  const earlier = spansBefore(lane, timeNs);
+  for (;;) {
+    const one = later.next();
+    const other = earlier.next();
+    if (!one.done) yield one.value;
+    if (!other.done && other.value.endNs > timeNs - REACH_NS) yield other.value;
+    else if (one.done) return;
+  }
+}
+
 function first(spans, test) {
   for (const span of spans) if (test(span)) return span;
   return null;
@@ -40,16 +53,9 @@ export const sameSpan = (one, other) => Boolean(one && other) && one.rank === ot
 export function partner(trace, span) {
   if (span.kind !== KIND.SEND && span.kind !== KIND.RECEIVE) return null;
   const wanted = span.kind === KIND.SEND ? KIND.RECEIVE : KIND.SEND;
-  let best = null;
-  let bestNs = Infinity;
-  for (const other of spansFrom(trace.lane(span.peer, LANE.POINT_TO_POINT), span.startNs - REACH_NS, span.endNs + REACH_NS)) {
-    if (other.kind !== wanted || other.peer !== span.rank || other.step !== span.step || other.microBatch !== span.microBatch) continue;
-    if (other.stage !== span.stage) continue; // both name the stage that the letter is for
-    if (span.sequence >= 0 && other.sequence >= 0 && span.sequence !== other.sequence) continue;
-    const apartNs = Math.abs(other.endNs - span.endNs);
-    if (apartNs < bestNs) [best, bestNs] = [other, apartNs];
-  }
-  return best;
+  return first(spansAround(trace.lane(span.peer, LANE.POINT_TO_POINT), span.endNs), (other) => other.kind === wanted
+    && other.peer === span.rank && sameBatch(other, span) && other.stage === span.stage // both name the stage that the letter is for
+    && (span.sequence < 0 || other.sequence < 0 || span.sequence === other.sequence));
 }
 
 /** All loaded members of a collective, by rank. */
@@ -60,7 +66,7 @@ export function members(trace, span) {
   for (let rank = 0; rank < trace.ranks.length; rank++) {
     if (!trace.areTogether(span.rank, rank, group)) continue;
     const member = rank === span.rank ? span : first(
-      spansFrom(trace.lane(rank, LANE.COLLECTIVE), span.startNs - REACH_NS, span.endNs + REACH_NS),
+      spansAround(trace.lane(rank, LANE.COLLECTIVE), span.endNs),
       (other) => other.kind === span.kind && other.group === span.group && other.sequence === span.sequence && other.step === span.step,
     );
     if (member) found.push(member);
@@ -104,9 +110,18 @@ export function previousDependency(trace, span) {
   if (span.kind === KIND.WAIT) return waitedFor(trace, span)?.span ?? previousWork(trace, span);
   const receive = receiveFor(trace, span);
   const before = previousWork(trace, span);
-  // The later of the two is what it really waited for.
+  const collective = collectiveFor(trace, span);
+  // The latest of them is what it really waited for.
+  if (collective && collective.endNs > Math.max(before?.endNs ?? -Infinity, receive?.endNs ?? -Infinity)) return collective;
   if (receive && (!before || receive.endNs >= before.endNs - SLACK_NS)) return producerOf(trace, receive) ?? receive;
   return before;
+}
+
+/** The rank's last collective of the step that was through when the work began. */
+function collectiveFor(trace, work) {
+  const found = first(spansBefore(trace.lane(work.rank, LANE.COLLECTIVE), work.startNs),
+    (span) => span.endNs <= work.startNs + SLACK_NS || span.startNs < work.startNs - REACH_NS);
+  return found?.step === work.step ? found : null;
 }
 
 /** The span that could begin only after this one, or null. */

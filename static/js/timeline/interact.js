@@ -2,14 +2,13 @@
  * Mouse, touch and keys on the timeline.
  *
  * Drag pans; with shift, or on the ruler, a drag chooses a range. The wheel scrolls as everywhere,
- * sideways it pans, with ctrl it zooms where the pointer is. A click chooses a span, a double click
- * zooms to it. Two fingers pan and zoom.
+ * sideways it pans, with ctrl it zooms where the pointer is. A click chooses a span, or folds a group at
+ * its heading; a double click zooms to a span. Two fingers pan and zoom.
  */
 
-import { LANE } from "../core/kinds.js";
-import { nextDependency, previousDependency } from "./dependencies.js";
-import { REACH_PX, hit, nearest } from "./hit.js";
-import { DRAWN_LANES, RULER_PX } from "./layout.js";
+import { REACH_PX, hit } from "./hit.js";
+import { RULER_PX } from "./layout.js";
+import { marksAt } from "./marks.js";
 import { sentenceOf } from "./words.js";
 import { Tooltip } from "./tooltip.js";
 
@@ -123,6 +122,11 @@ export class Interaction {
     const point = this.#point(event);
     this.#cancel(event);
     if (!drag || drag.kind === "pinch" || drag.moved) return;
+    const header = point.x < this.timeline.leftPx && this.timeline.layout.headerAt(point.y, this.timeline.scrollPx);
+    if (header) {
+      this.timeline.arrange({ folded: this.timeline.arrangement.fold(header.key) });
+      return;
+    }
     if (drag.kind === "range") this.timeline.setChosenRange(null);
     const found = this.#hitAt(point, event.pointerType === "touch" ? TOUCH_REACH_PX : REACH_PX);
     if (!found && this.timeline.range) this.timeline.setChosenRange(null);
@@ -144,7 +148,8 @@ export class Interaction {
   #hover(point) {
     const found = this.#hitAt(point);
     this.timeline.setHover(found, point);
-    if (found) this.#showTip(found, point);
+    const marks = found ? [] : marksAt(this.timeline.trace, this.timeline.scene(), point);
+    if (found || marks.length) this.#showTip(found ?? { marks }, point);
     else this.tooltip.hide();
   }
 
@@ -195,40 +200,5 @@ export class Interaction {
     if (direction) timeline.panPx(direction * seconds * PAN_A_SECOND * timeline.view.widthPx);
     if (zoom) timeline.zoomAt(timeline.pointer?.x ?? timeline.leftPx + timeline.view.widthPx / 2, ZOOM_A_SECOND ** (zoom * seconds));
     return true;
-  }
-
-  /** Arrow keys: the neighbour in the lane, or the nearest span of the next lane. */
-  step(direction) {
-    const { selected, trace } = this.timeline;
-    if (!selected) return this.#selectInMiddle();
-    const lane = trace.lane(selected.rank, selected.lane);
-    const place = lane.placeOf(selected);
-    const next = direction > 0 ? lane.next(place) : lane.previous(place);
-    if (place >= 0 && next >= 0 && next < lane.end) this.timeline.select(lane.spanAt(next), { reveal: true });
-  }
-
-  stepLane(direction) {
-    const { selected, trace } = this.timeline;
-    if (!selected) return this.#selectInMiddle();
-    const lanes = trace.ranks.flatMap((each) => DRAWN_LANES.map((lane) => each[lane]));
-    const at = selected.rank * DRAWN_LANES.length + DRAWN_LANES.indexOf(selected.lane);
-    for (let next = at + direction; next >= 0 && next < lanes.length; next += direction) {
-      const place = nearest(lanes[next], (selected.startNs + selected.endNs) / 2, Infinity);
-      if (place >= 0) return this.timeline.select(lanes[next].spanAt(place), { reveal: true });
-    }
-  }
-
-  #selectInMiddle() {
-    const { trace, view } = this.timeline;
-    const lane = trace.lane(this.timeline.scene().firstRank, LANE.COMPUTE);
-    const place = lane?.spans ? nearest(lane, (view.fromNs + view.toNs) / 2, Infinity) : -1;
-    if (place >= 0) this.timeline.select(lane.spanAt(place), { reveal: true });
-  }
-
-  /** [ and ]: what the selected span waited for, and what waited for it. */
-  stepDependency(direction) {
-    const { selected, trace } = this.timeline;
-    const target = selected && (direction < 0 ? previousDependency(trace, selected) : nextDependency(trace, selected));
-    if (target) this.timeline.select(target, { reveal: true });
   }
 }

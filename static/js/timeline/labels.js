@@ -2,6 +2,7 @@
 
 import { KIND, LANE, labelOf } from "../core/kinds.js";
 import { durationNs } from "../core/format.js";
+import { measuredPx } from "./ideal.js";
 
 /** A lane with more spans in sight than this times its width in pixels has none wide enough to matter. */
 const MOST_SPANS_A_PIXEL = 0.5;
@@ -11,22 +12,22 @@ const LOW_LANE_PX = 20;
 const NARROWEST_SPAN_PX = 12;
 const NARROWEST_GAP_PX = 54;
 
-/** Labels of the compute lanes, and how many were written. */
-export function drawLabels(context, scene, sprites, smallSprites) {
-  const { heightPx } = scene.layout.lanes[LANE.COMPUTE];
-  if (heightPx < LOWEST_LANE_PX) return 0;
+/** Labels of the compute lanes, over the ideal where there is one, and how many were written. */
+export function drawLabels(context, scene, sprites, smallSprites, ideal) {
   let written = 0;
-  for (let rank = scene.firstRank; rank < scene.lastRank; rank++) {
+  for (const { rank, isFolded, lanes: [{ heightPx }] } of scene.slots) {
+    if (heightPx < LOWEST_LANE_PX) continue;
     const lane = scene.trace.lane(rank, LANE.COMPUTE);
     if (!lane || lane.countBetween(scene.fromNs, scene.toNs) > scene.view.widthPx * MOST_SPANS_A_PIXEL) continue;
-    written += drawLane(context, scene, [sprites, smallSprites], lane, scene.y(rank), heightPx);
+    written += drawLane(context, scene, [sprites, smallSprites], lane, scene.y(rank), (startNs) => (isFolded ? heightPx : measuredPx(ideal, heightPx, startNs)));
   }
   return written;
 }
 
-function drawLane(context, scene, sizes, lane, top, height) {
+/** `heightAt(timeNs)`: how high the lane is for words. */
+function drawLane(context, scene, sizes, lane, top, heightAt) {
   let written = 0;
-  const gapSprites = height < LOW_LANE_PX ? sizes[1] : sizes[0];
+  const gapSprites = heightAt(-Infinity) < LOW_LANE_PX ? sizes[1] : sizes[0];
   let freeFromNs = -Infinity; // the end of the last busy span
   const { nsPerPx, fromNs, toNs } = scene;
   let place = lane.firstEndingAfter(fromNs);
@@ -36,11 +37,12 @@ function drawLane(context, scene, sizes, lane, top, height) {
     if (startNs >= toNs) break;
     const kind = lane.kindOf(place);
     const endNs = lane.endOf(place);
+    const height = heightAt(startNs);
     if (kind === KIND.WAIT) {
       drawWait(context, scene, startNs, endNs, top, height);
       continue;
     }
-    if (startNs - freeFromNs > NARROWEST_GAP_PX * nsPerPx) written += drawGap(context, scene, gapSprites, freeFromNs, startNs, top, height);
+    if (startNs - freeFromNs > NARROWEST_GAP_PX * nsPerPx) written += drawGap(context, scene, gapSprites, freeFromNs, startNs, top, heightAt(freeFromNs));
     freeFromNs = Math.max(freeFromNs, endNs);
     if (endNs - startNs < NARROWEST_SPAN_PX * nsPerPx) continue;
     const text = labelOf(kind, lane.microBatchOf(place));
@@ -48,7 +50,7 @@ function drawLane(context, scene, sizes, lane, top, height) {
     written += drawText(context, scene, sizes.map((sprites) => sprites.get(text, scene.colours.onKind[kind])),
       Math.max(startNs, fromNs), Math.min(endNs, toNs), top, height);
   }
-  return written + drawGap(context, scene, gapSprites, freeFromNs, toNs, top, height);
+  return written + drawGap(context, scene, gapSprites, freeFromNs, toNs, top, heightAt(freeFromNs));
 }
 
 function previousBusyEnd(lane, place) {

@@ -4,6 +4,7 @@
  * and holds until the lane takes in a late span.
  */
 
+import { KINDS } from "../core/kinds.js";
 import { CHUNK_SPANS, Chunk } from "./chunk.js";
 
 /** Spans of a lane do not overlap by contract; a search looks back this far for those that do anyway. */
@@ -15,11 +16,19 @@ const DRAWINGS = 2;
 const chunkOf = (place) => Math.floor(place / CHUNK_SPANS);
 const rowOf = (place) => place % CHUNK_SPANS;
 
+function isSorted(starts, rows) {
+  for (let at = 1; at < rows.length; at++) if (starts[rows[at]] < starts[rows[at - 1]]) return false;
+  return true;
+}
+
 export class Lane {
   constructor(rank, lane) {
     this.rank = rank;
     this.lane = lane;
     this.chunks = [];
+    /** The kinds it holds, each once, and how many spans of each. */
+    this.kinds = [];
+    this.counts = new Uint32Array(KINDS);
     this.spans = 0;
     this.lateSpans = 0;
     this.lastEndNs = -Infinity;
@@ -27,26 +36,49 @@ export class Lane {
     this.changedFromNs = new Float64Array(DRAWINGS).fill(Infinity);
   }
 
+  get lastStartNs() {
+    const chunk = this.chunks[this.chunks.length - 1];
+    return chunk ? chunk.start_ns[chunk.spans - 1] : -Infinity;
+  }
+
   get firstStartNs() {
     return this.chunks.length ? this.chunks[0].firstStartNs : Infinity;
   }
 
-  /** Hot path: one row of a frame's columns, with its strings' numbers in the page's table. */
-  append(source, row, name, group) {
-    const start = source.start_ns[row];
-    let chunk = this.chunks[this.chunks.length - 1];
-    if (chunk === undefined || (chunk.isFull && start >= chunk.start_ns[CHUNK_SPANS - 1])) {
-      chunk = new Chunk();
-      this.chunks.push(chunk);
+  /**
+   * Hot path: takes in these rows of a frame's columns. `numbers` are the page's numbers of the frame's strings. What follows
+   * the last span goes in whole runs; what is late is put where it belongs, one by one.
+   */
+  append(source, rows, numbers) {
+    if (!rows.length) return;
+    const starts = source.start_ns;
+    if (!isSorted(starts, rows)) rows.sort((one, other) => starts[one] - starts[other]);
+    let from = 0;
+    for (const lastNs = this.lastStartNs; from < rows.length && starts[rows[from]] < lastNs; from++) {
+      this.#insert(source, rows[from], numbers[source.name[rows[from]]] ?? 0, numbers[source.group[rows[from]]] ?? 0);
     }
-    if (chunk.spans === 0 || start >= chunk.start_ns[chunk.spans - 1]) chunk.push(source, row, name, group);
-    else this.#insert(source, row, name, group);
-    this.spans++;
+    while (from < rows.length) {
+      let chunk = this.chunks[this.chunks.length - 1];
+      if (chunk === undefined || chunk.isFull) this.chunks.push(chunk = new Chunk());
+      const count = Math.min(rows.length - from, CHUNK_SPANS - chunk.spans);
+      chunk.take(source, rows, from, count, numbers);
+      from += count;
+    }
+    this.#note(source, rows);
+  }
+
+  #note(source, rows) {
+    this.spans += rows.length;
+    const firstNs = source.start_ns[rows[0]];
     for (let drawing = 0; drawing < DRAWINGS; drawing++) {
-      if (start < this.changedFromNs[drawing]) this.changedFromNs[drawing] = start;
+      if (firstNs < this.changedFromNs[drawing]) this.changedFromNs[drawing] = firstNs;
     }
-    const end = start + source.duration_ns[row];
-    if (end > this.lastEndNs) this.lastEndNs = end;
+    for (let at = 0; at < rows.length; at++) {
+      const row = rows[at];
+      if (!this.counts[source.kind[row]]++) this.kinds.push(source.kind[row]);
+      const endNs = source.start_ns[row] + source.duration_ns[row];
+      if (endNs > this.lastEndNs) this.lastEndNs = endNs;
+    }
   }
 
   #insert(source, row, name, group) {
@@ -134,6 +166,15 @@ export class Lane {
       bytes: chunk.bytes[row], step: chunk.step[row], sequence: chunk.sequence[row], peer: chunk.peer[row],
       microBatch: chunk.micro_batch[row], stage: chunk.stage[row], name: chunk.name[row], group: chunk.group[row],
     };
+  }
+
+  /** A copy of the first span that begins at `startNs`, or null. */
+  spanStartingAt(startNs) {
+    for (let place = this.firstEndingAfter(startNs - 1); place < this.end; place = this.next(place)) {
+      if (this.startOf(place) === startNs) return this.spanAt(place);
+      if (this.startOf(place) > startNs) break;
+    }
+    return null;
   }
 
   /** Where a span that was copied lies now; -1 if the lane does not hold it. */

@@ -1,7 +1,7 @@
 /** The kinds that the run has shown so far, with their colours, and the hatching. */
 
 import { element } from "../core/dom.js";
-import { ALL_KINDS, KIND, KIND_VARIABLE, KIND_WORD, LANE } from "../core/kinds.js";
+import { ALL_KINDS, KIND, KIND_VARIABLE, KIND_WORD } from "../core/kinds.js";
 
 const swatch = (kind) => element("i", { style: `background:var(${KIND_VARIABLE[kind]})` });
 
@@ -13,7 +13,7 @@ export class Legend {
   }
 
   update(trace) {
-    const kinds = ALL_KINDS.filter((kind) => kind !== KIND.STEP && kind !== KIND.DATA && holds(trace, kind));
+    const kinds = ALL_KINDS.filter((kind) => kind !== KIND.STEP && kind !== KIND.DATA && trace.counts[kind] > 0);
     const key = kinds.join();
     if (key === this.#shown && this.list.childElementCount) return;
     this.#shown = key;
@@ -26,8 +26,4 @@ export class Legend {
         element("i", { class: "tl-hatch tl-waiting" }), "waits for data")] : []),
     );
   }
-}
-
-function holds(trace, kind) {
-  return trace.ranks.some((lanes) => lanes.some((lane) => lane.lane !== LANE.HOST && lane.chunks.some((chunk) => chunk.counts[kind] > 0)));
 }

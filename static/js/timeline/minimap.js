@@ -9,12 +9,16 @@ const REDRAW_MS = 250;
 const ROOM_AHEAD = 1.25;
 const LEAST_NS = 5e9;
 const GRIP_PX = 7;
+/** Of a frame; the timeline comes first. */
+const BUDGET_MS = 3;
 
 export class Minimap {
   constructor(canvas, timeline) {
     this.canvas = canvas;
     this.timeline = timeline;
-    this.context = canvas.getContext("2d");
+    this.context = canvas.getContext("2d", { alpha: false });
+    this.picture = document.createElement("canvas");
+    this.key = "";
     this.rows = new Rows(1);
     this.drawnMs = -Infinity;
     this.untilNs = LEAST_NS;
@@ -26,22 +30,46 @@ export class Minimap {
     const { trace, view, colours, isGrowing } = this.timeline;
     const ratio = window.devicePixelRatio || 1;
     const columns = Math.round(widthPx * ratio);
-    if (this.canvas.width !== columns) this.canvas.width = columns;
-    if (this.canvas.height !== Math.round(heightPx * ratio)) this.canvas.height = Math.round(heightPx * ratio);
+    const height = Math.round(heightPx * ratio);
+    for (const canvas of [this.canvas, this.picture]) {
+      if (canvas.width !== columns) canvas.width = columns;
+      if (canvas.height !== height) canvas.height = height;
+    }
     this.#extent(trace, view, isGrowing);
     this.nsPerPx = (this.untilNs - this.beginNs) / widthPx;
     const nsPerColumn = (this.untilNs - this.beginNs) / columns;
-    this.rows.resize(columns, trace.ranks.length);
+    const key = [columns, height, this.beginNs, nsPerColumn, colours.version, trace.version].join();
+    let isDone = true;
+    if (key !== this.key && (!isGrowing || nowMs - this.drawnMs > REDRAW_MS)) {
+      isDone = this.#drawPicture(columns, height, nsPerColumn, ratio);
+      this.drawnMs = nowMs;
+      if (isDone) this.key = key;
+    }
+    this.#draw(columns, height, nsPerColumn, ratio);
+    return !isDone;
+  }
+
+  /** The run's rows, on a canvas of their own: a pan moves the window alone. */
+  #drawPicture(columns, height, nsPerColumn, ratio) {
+    const { trace, colours } = this.timeline;
+    const context = this.picture.getContext("2d", { alpha: false });
+    const ranks = trace.ranks.length;
+    this.rows.resize(columns, ranks);
     if (this.paletteVersion !== colours.version) this.rows.forget();
     this.paletteVersion = colours.version;
-    let isDone = true;
     const firstColumn = Math.floor(this.beginNs / nsPerColumn);
-    if (nowMs - this.drawnMs > REDRAW_MS || !isGrowing) {
-      isDone = this.rows.update(0, trace.ranks.length, (rank) => trace.lane(rank, LANE.COMPUTE), firstColumn, nsPerColumn, colours, 6);
-      this.drawnMs = nowMs;
+    const { isDone } = this.rows.update(0, ranks, (rank) => trace.lane(rank, LANE.COMPUTE), firstColumn, nsPerColumn, colours, BUDGET_MS);
+    context.fillStyle = colours.lane;
+    context.fillRect(0, 0, columns, height);
+    context.imageSmoothingEnabled = false;
+    const pad = 3 * ratio;
+    for (let rank = 0; rank < ranks; rank++) {
+      const top = Math.round(pad + (rank * (height - 2 * pad)) / ranks);
+      const bottom = Math.round(pad + ((rank + 1) * (height - 2 * pad)) / ranks);
+      const gap = bottom - top > 3 ? 1 : 0;
+      this.rows.show(context, rank, 0, top, Math.max(1, bottom - top - gap), firstColumn, columns, nsPerColumn);
     }
-    this.#draw(columns, Math.round(heightPx * ratio), firstColumn, nsPerColumn, ratio);
-    return !isDone;
+    return isDone;
   }
 
   #extent(trace, view, isGrowing) {
@@ -51,20 +79,10 @@ export class Minimap {
     else if (trace.lastEndNs > this.untilNs * 0.98) this.untilNs = Math.max(LEAST_NS, trace.lastEndNs * ROOM_AHEAD);
   }
 
-  #draw(columns, height, firstColumn, nsPerColumn, ratio) {
+  #draw(columns, height, nsPerColumn, ratio) {
     const { context } = this;
-    const { trace, view, colours } = this.timeline;
-    context.fillStyle = colours.lane;
-    context.clearRect(0, 0, columns, height);
-    context.fillRect(0, 0, columns, height);
-    context.imageSmoothingEnabled = false;
-    const ranks = trace.ranks.length;
-    const pad = 3 * ratio;
-    for (let rank = 0; rank < ranks; rank++) {
-      const top = Math.round(pad + (rank * (height - 2 * pad)) / ranks);
-      const bottom = Math.round(pad + ((rank + 1) * (height - 2 * pad)) / ranks);
-      this.rows.show(context, rank, 0, top, Math.max(1, bottom - top - (bottom - top > 3 ? 1 : 0)), firstColumn, nsPerColumn);
-    }
+    const { view, colours } = this.timeline;
+    context.drawImage(this.picture, 0, 0);
     const left = Math.max(0, Math.round((view.fromNs - this.beginNs) / nsPerColumn));
     const right = Math.min(columns, Math.max(left + 3 * ratio, Math.round((view.toNs - this.beginNs) / nsPerColumn)));
     context.fillStyle = colours.card;

@@ -1,11 +1,14 @@
-/** What lies over the lanes and changes with the pointer: crosshair, selection, its arrow, the range chosen, the head. */
+/** What lies over the lanes and changes with the visitor: the search's light, the ideal, the longest chain, selection, range, head. */
 
-import { LANE } from "../core/kinds.js";
-import { RULER_PX } from "./layout.js";
 import { durationNs } from "../core/format.js";
+import { LANE } from "../core/kinds.js";
+import { drawIdeal } from "./ideal.js";
+import { RULER_PX } from "./layout.js";
+import { arrow, boxOf, chip, outline } from "./shapes.js";
 
-const SHORTEST_ARROW_PX = 24;
-const FONT = "600 11px Inter, ui-sans-serif, system-ui, sans-serif";
+const HEAD_GLOW_PX = 36;
+/** More links than this in sight are drawn without their joints: they would cover the lanes. */
+const MOST_JOINTS = 400;
 
 export class Overlay {
   constructor(canvas) {
@@ -13,78 +16,93 @@ export class Overlay {
     this.context = canvas.getContext("2d");
   }
 
-  paint(scene, { selected, dependency, hover, pointer, range, headNs }) {
+  paint(scene, { selected, dependency, hover, pointer, range, path, ideal, search, headNs }) {
     const { context } = this;
-    const { pixelRatio } = scene;
-    const width = Math.round(scene.widthPx * pixelRatio);
-    const height = Math.round(scene.heightPx * pixelRatio);
-    if (this.canvas.width !== width) this.canvas.width = width;
-    if (this.canvas.height !== height) this.canvas.height = height;
-    context.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
-    context.clearRect(0, 0, scene.widthPx, scene.heightPx);
+    const isEmpty = !(selected || hover?.span || hover?.gap || pointer || range || path || ideal || search.isOn || Number.isFinite(headNs));
+    this.canvas.style.visibility = isEmpty ? "hidden" : ""; // a layer that shows nothing would still be blended with every frame
+    if (isEmpty) return;
+    this.#clear(scene);
     context.save();
-    context.beginPath();
-    context.rect(scene.leftPx, 0, scene.widthPx - scene.leftPx, scene.heightPx);
-    context.clip();
-    if (headNs !== null) this.#drawHead(scene, headNs);
+    this.#clip(scene, 0);
+    if (Number.isFinite(headNs)) this.#drawHead(scene, headNs);
     if (range) this.#drawRange(scene, range);
     if (pointer) this.#drawCrosshair(scene, pointer.x);
-    context.beginPath();
-    context.rect(scene.leftPx, RULER_PX, scene.widthPx - scene.leftPx, scene.heightPx);
-    context.clip();
-    const idle = hover?.span ?? hover?.gap;
-    if (idle) this.#outline(scene, idle, scene.colours.text, 1);
-    if (dependency && selected) this.#drawArrow(scene, dependency, selected);
-    if (dependency) this.#outline(scene, dependency, scene.colours.accent, 1.5);
-    if (selected) this.#outline(scene, selected, scene.colours.text, 2);
+    if (path) this.#chipOfPath(scene, path);
+    context.save();
+    this.#clip(scene, RULER_PX);
+    if (search.isOn) this.#drawLight(scene, search);
+    if (Number.isFinite(headNs)) this.#drawUnderWay(scene, headNs);
+    if (path) this.#drawPath(scene, path);
+    const pointed = hover?.span ?? hover?.gap;
+    if (pointed) outline(context, scene, pointed, scene.colours.text, 1);
+    if (dependency && selected) arrow(context, scene, dependency, selected);
+    if (dependency) outline(context, scene, dependency, scene.colours.accent, 1.5);
+    if (selected) outline(context, scene, selected, scene.colours.text, 2);
+    context.restore();
+    if (ideal) drawIdeal(context, scene, ideal);
     context.restore();
   }
 
-  #box(scene, span) {
-    const lane = scene.layout.lanes.find((each) => each.lane === span.lane) ?? scene.layout.lanes[LANE.COMPUTE];
-    const left = Math.max(scene.snapped(scene.x(span.startNs)), scene.leftPx - 4);
-    const right = Math.min(Math.max(scene.snapped(scene.x(span.endNs)), left + 2), scene.widthPx + 4);
-    return { left, right, top: scene.y(span.rank) + lane.topPx, height: lane.heightPx };
+  #clear(scene) {
+    const { canvas, context } = this;
+    const width = Math.round(scene.widthPx * scene.pixelRatio);
+    const height = Math.round(scene.heightPx * scene.pixelRatio);
+    if (canvas.width !== width) canvas.width = width;
+    if (canvas.height !== height) canvas.height = height;
+    context.setTransform(scene.pixelRatio, 0, 0, scene.pixelRatio, 0, 0);
+    context.clearRect(0, 0, scene.widthPx, scene.heightPx);
   }
 
-  #outline(scene, span, colour, lineWidth) {
-    const { left, right, top, height } = this.#box(scene, span);
-    if (right < scene.leftPx || left > scene.widthPx) return;
-    this.context.strokeStyle = colour;
-    this.context.lineWidth = lineWidth;
+  #clip(scene, topPx) {
     this.context.beginPath();
-    this.context.roundRect(left - lineWidth / 2, top - lineWidth / 2, right - left + lineWidth, height + lineWidth, 2.5);
-    this.context.stroke();
+    this.context.rect(scene.leftPx, topPx, scene.widthPx - scene.leftPx, scene.heightPx - topPx);
+    this.context.clip();
   }
 
-  /** From the end of what had to be done first to the start of what waited for it. */
-  #drawArrow(scene, from, to) {
+  /** Everything but the matches in a shade. */
+  #drawLight(scene, search) {
     const { context } = this;
-    const start = this.#box(scene, from);
-    const end = this.#box(scene, to);
-    const x1 = scene.x(from.endNs);
-    const x2 = scene.x(to.startNs);
-    if (Math.max(x1, x2) < scene.leftPx || Math.min(x1, x2) > scene.widthPx) return;
-    if (from.rank === to.rank && from.lane === to.lane && x2 - x1 < SHORTEST_ARROW_PX) return;
-    const y1 = start.top + start.height / 2;
-    const y2 = end.top + end.height / 2;
-    const bend = Math.max(24, Math.min(90, Math.abs(x2 - x1) / 2));
-    for (const [style, lineWidth] of [[scene.colours.card, 4.5], [scene.colours.text, 1.6]]) {
-      context.strokeStyle = context.fillStyle = style;
+    context.globalAlpha = 0.72;
+    context.fillStyle = scene.colours.card;
+    context.fillRect(scene.leftPx, RULER_PX, scene.widthPx - scene.leftPx, scene.heightPx);
+    context.globalAlpha = 1;
+    for (const slot of scene.slots) {
+      for (const { lane, topPx, heightPx } of slot.lanes) {
+        const top = scene.y(slot.rank) + topPx;
+        search.each(scene.trace.lane(slot.rank, lane), scene.fromNs, scene.toNs, scene.nsPerPx, (fromNs, toNs) => {
+          const left = scene.snapped(scene.x(fromNs));
+          context.clearRect(left, top, Math.max(1.5, scene.snapped(scene.x(toNs)) - left), heightPx);
+        });
+      }
+    }
+  }
+
+  /** The chain as a line from span to span; each link's box is framed. */
+  #drawPath(scene, path) {
+    const { context } = this;
+    const seen = path.links.filter(({ span }) => span.endNs > scene.fromNs && span.startNs < scene.toNs);
+    context.strokeStyle = scene.colours.warn;
+    context.lineJoin = "round";
+    if (seen.length <= MOST_JOINTS) for (const { span } of seen) outline(context, scene, span, scene.colours.warn, 1.5);
+    for (const [colour, lineWidth] of [[scene.colours.card, 5], [scene.colours.warn, 2]]) {
+      context.strokeStyle = colour;
       context.lineWidth = lineWidth;
       context.beginPath();
-      context.moveTo(x1, y1);
-      context.bezierCurveTo(x1 + bend, y1, x2 - bend, y2, x2 - 5, y2);
+      for (const { span } of path.links) {
+        const { top, height } = boxOf(scene, span);
+        const y = top + height - Math.min(4, height / 2);
+        context.lineTo(scene.x(span.startNs), y);
+        context.lineTo(scene.x(span.endNs), y);
+      }
       context.stroke();
     }
-    context.beginPath();
-    context.arc(x1, y1, 2.6, 0, 2 * Math.PI);
-    context.fill();
-    context.beginPath();
-    context.moveTo(x2, y2);
-    context.lineTo(x2 - 8, y2 - 4.5);
-    context.lineTo(x2 - 8, y2 + 4.5);
-    context.fill();
+  }
+
+  #chipOfPath(scene, path) {
+    const words = `longest chain of step ${path.step}: ${durationNs(path.endNs - path.startNs)}`;
+    const middle = (Math.max(scene.x(path.startNs), scene.leftPx) + Math.min(scene.x(path.endNs), scene.widthPx)) / 2;
+    if (scene.x(path.endNs) < scene.leftPx || scene.x(path.startNs) > scene.widthPx) return;
+    chip(this.context, scene, words, middle, RULER_PX - 22, { ground: scene.colours.warn, colour: scene.colours.card });
   }
 
   #drawCrosshair(scene, x) {
@@ -106,16 +124,25 @@ export class Overlay {
     context.globalAlpha = 1;
     context.fillRect(left, RULER_PX - 22, 1, scene.heightPx);
     context.fillRect(right - 1, RULER_PX - 22, 1, scene.heightPx);
-    const text = durationNs(toNs - fromNs);
-    context.font = FONT;
-    context.textBaseline = "middle";
-    const width = context.measureText(text).width + 12;
-    const middle = Math.min(Math.max((left + right) / 2, scene.leftPx + width / 2), scene.widthPx - width / 2);
-    context.beginPath();
-    context.roundRect(middle - width / 2, RULER_PX - 22, width, 17, 4);
-    context.fill();
-    context.fillStyle = scene.colours.card;
-    context.fillText(text, middle - width / 2 + 6, RULER_PX - 13);
+    chip(context, scene, durationNs(toNs - fromNs), (left + right) / 2, RULER_PX - 22, { ground: scene.colours.accent, colour: scene.colours.card });
+  }
+
+  /** From each rank's last span to the head it does something that it has not told yet: an open span with a fading end. */
+  #drawUnderWay(scene, headNs) {
+    const { context } = this;
+    const right = Math.min(scene.x(headNs), scene.widthPx);
+    for (const slot of scene.slots) {
+      const lane = scene.trace.lane(slot.rank, LANE.COMPUTE);
+      const left = Math.max(scene.snapped(scene.x(lane.lastEndNs)), scene.leftPx);
+      if (!lane.spans || right - left < 3) continue;
+      const fade = context.createLinearGradient(left, 0, right, 0);
+      fade.addColorStop(0, scene.colours.strongLine);
+      fade.addColorStop(1, "transparent");
+      context.globalAlpha = 0.5;
+      context.fillStyle = fade;
+      context.fillRect(left, scene.y(slot.rank), right - left, slot.lanes[0].heightPx);
+      context.globalAlpha = 1;
+    }
   }
 
   /** Where the run has come to: what lies to the right has not happened yet. */
@@ -123,13 +150,13 @@ export class Overlay {
     const x = scene.snapped(scene.x(headNs));
     if (x < scene.leftPx || x > scene.widthPx) return;
     const { context } = this;
-    const bottom = Math.min(scene.heightPx, RULER_PX + scene.layout.ranks * scene.layout.rankPx - scene.scrollPx);
-    const glow = context.createLinearGradient(x - 36, 0, x, 0);
+    const bottom = scene.bottomPx;
+    const glow = context.createLinearGradient(x - HEAD_GLOW_PX, 0, x, 0);
     glow.addColorStop(0, "transparent");
     glow.addColorStop(1, scene.colours.ok);
     context.globalAlpha = 0.14;
     context.fillStyle = glow;
-    context.fillRect(x - 36, RULER_PX - 4, 36, bottom - RULER_PX + 4);
+    context.fillRect(x - HEAD_GLOW_PX, RULER_PX - 4, HEAD_GLOW_PX, bottom - RULER_PX + 4);
     context.globalAlpha = 1;
     context.fillStyle = scene.colours.ok;
     context.fillRect(x, RULER_PX - 4, 1.5, bottom - RULER_PX + 4);

@@ -1,63 +1,61 @@
-/** One frame of the timeline, from the ground up: lanes, hatching, spans, marks, labels, gutter. */
+/** One frame of the timeline: the sheet of lanes, what is written on it, the ruler and the steps above, the gutter beside. */
 
-import { LANE } from "../core/kinds.js";
 import { drawGutter } from "./gutter.js";
-import { Hatch } from "./hatch.js";
 import { drawLabels } from "./labels.js";
-import { DRAWN_LANES, RULER_PX } from "./layout.js";
+import { RULER_PX } from "./layout.js";
+import { drawMarks } from "./marks.js";
 import { Rows } from "./rows.js";
-import { drawGrid, drawRuler } from "./ruler.js";
-import { SMALL_FONT, Sprites } from "./sprites.js";
+import { drawRuler } from "./ruler.js";
+import { Sheet } from "./sheet.js";
+import { PLAIN_FONT, SMALL_FONT, Sprites, TICK_FONT } from "./sprites.js";
 import { drawSteps } from "./steps.js";
 
 /** What a frame may spend on rows of pixels; what does not fit waits, stretched, for the next. */
-export const ROWS_BUDGET_MS = 8;
-
-/** Steps narrower than this are tinted, narrower than TINY_STEP_PX all together: hatching would be a blur. */
-const NARROW_STEP_PX = 26;
-const TINY_STEP_PX = 3;
+export const ROWS_BUDGET_MS = 5;
 
 export class Painter {
   constructor(canvas) {
     this.canvas = canvas;
     this.context = canvas.getContext("2d", { alpha: false });
     this.rows = new Rows(0);
-    this.hatch = new Hatch();
+    this.sheet = new Sheet();
     this.sprites = new Sprites();
     this.smallSprites = new Sprites(SMALL_FONT);
+    this.plainSprites = new Sprites(PLAIN_FONT);
+    this.tickSprites = new Sprites(TICK_FONT);
     this.budgetMs = ROWS_BUDGET_MS;
+    this.gutterKey = "";
   }
 
-  /** Draws; true if rows are left to be made good in the next frame. */
-  paint(scene, gutter) {
+  /** Draws; true if rows are left to be made good in the next frame. `ideal`: what the overlay lays under a step. */
+  paint(scene, gutter, ideal = null) {
     const { context } = this;
     const { pixelRatio, colours } = scene;
     this.#resize(scene);
     context.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
-    context.fillStyle = colours.card;
-    context.fillRect(0, 0, scene.widthPx, scene.heightPx);
-    const isDone = this.#updateRows(scene);
-    context.save();
-    context.beginPath();
-    context.rect(scene.leftPx, RULER_PX, scene.widthPx - scene.leftPx, scene.heightPx - RULER_PX);
-    context.clip();
-    this.#drawGround(scene);
-    drawGrid(context, scene);
-    this.#drawIdle(scene);
-    this.#showRows(scene);
-    this.sprites.prepare(colours.version, pixelRatio);
-    this.smallSprites.prepare(colours.version, pixelRatio);
-    this.labels = drawLabels(context, scene, this.sprites, this.smallSprites);
-    context.restore();
-    context.save();
-    context.beginPath();
-    context.rect(scene.leftPx, 0, scene.widthPx - scene.leftPx, scene.heightPx);
-    context.clip();
-    drawRuler(context, scene);
-    drawSteps(context, scene);
-    context.restore();
-    drawGutter(context, scene, gutter.addresses, gutter.shares, gutter.hoveredRank);
+    const isDone = this.#updateSheet(scene);
+    this.sheet.show(context, scene);
+    for (const sprites of [this.sprites, this.smallSprites, this.plainSprites, this.tickSprites]) sprites.prepare(colours.version, pixelRatio);
+    this.#clipped(scene, RULER_PX, () => (this.labels = drawLabels(context, scene, this.sprites, this.smallSprites, ideal)));
+    this.#clipped(scene, 0, () => {
+      context.fillStyle = colours.card;
+      context.fillRect(scene.leftPx, 0, scene.widthPx - scene.leftPx, RULER_PX);
+      drawRuler(context, scene, this.tickSprites);
+      drawSteps(context, scene, this.sprites, this.plainSprites);
+      drawMarks(context, scene);
+    });
+    this.#paintGutter(scene, gutter);
     return !isDone;
+  }
+
+  #clipped(scene, topPx, draw) {
+    const { context } = this;
+    context.save();
+    context.beginPath();
+    context.rect(scene.leftPx, topPx, scene.widthPx - scene.leftPx, scene.heightPx - topPx);
+    context.clip();
+    draw();
+    context.restore();
   }
 
   #resize(scene) {
@@ -66,63 +64,56 @@ export class Painter {
     if (this.canvas.width !== width || this.canvas.height !== height) {
       this.canvas.width = width;
       this.canvas.height = height;
+      this.gutterKey = "";
     }
-    const columns = Math.round((scene.widthPx - scene.leftPx) * scene.pixelRatio);
-    this.rows.resize(columns, scene.layout.ranks * DRAWN_LANES.length);
-    if (this.paletteVersion !== scene.colours.version) this.rows.forget();
-    this.paletteVersion = scene.colours.version;
+    this.sheet.resize(scene.columns, height);
+    this.rows.resize(scene.columns, scene.layout.ranks * scene.layout.lanes.length);
+    const key = `${scene.layout.id},${scene.colours.version}`;
+    if (this.rowsKey !== key) this.rows.forget();
+    this.rowsKey = key;
   }
 
-  #updateRows(scene) {
-    const lanes = DRAWN_LANES.length;
-    const laneOf = (row) => scene.trace.rank(Math.floor(row / lanes))[DRAWN_LANES[row % lanes]];
-    return this.rows.update(scene.firstRank * lanes, scene.lastRank * lanes, laneOf, scene.firstColumn, scene.nsPerColumn,
+  /** Whether every row in sight could be brought up to date. */
+  #updateSheet(scene) {
+    const { layout, trace, firstColumn, nsPerColumn } = scene;
+    const lanes = layout.lanes.length;
+    const laneOf = (row) => {
+      const { rank, lanes: drawn } = layout.slots[Math.floor(row / lanes)];
+      return row % lanes < drawn.length ? trace.lane(rank, drawn[row % lanes].lane) : null;
+    };
+    const { isDone, changed } = this.rows.update(scene.firstSlot * lanes, scene.lastSlot * lanes, laneOf, firstColumn, nsPerColumn,
       scene.colours, this.budgetMs);
+    const changedStep = Math.floor(trace.steps.changedFromNs / nsPerColumn);
+    trace.steps.changedFromNs = Infinity;
+    if (!isDone) this.sheet.forget();
+    this.sheet.update(scene, Math.min(changed, changedStep), (context, part) => this.#showRows(context, part));
+    if (!isDone) this.sheet.forget();
+    return isDone;
   }
 
-  #drawGround(scene) {
-    const { context } = this;
-    for (let rank = scene.firstRank; rank < scene.lastRank; rank++) {
-      for (const { lane, topPx, heightPx } of scene.layout.lanes) {
-        context.fillStyle = lane === LANE.COMPUTE ? scene.colours.lane : scene.colours.thinLane;
-        context.fillRect(scene.leftPx, scene.y(rank) + topPx, scene.widthPx - scene.leftPx, heightPx);
-      }
-    }
-  }
-
-  /** Hatches the compute lanes inside steps; what is busy is drawn over it. */
-  #drawIdle(scene) {
-    const { context } = this;
-    const { sorted } = scene.trace.steps;
-    const [first, last] = scene.trace.steps.between(scene.fromNs, scene.toNs);
-    if (first === last) return;
-    const typicalPx = (scene.x(sorted[last - 1].endNs) - scene.x(sorted[first].startNs)) / (last - first);
-    context.fillStyle = typicalPx < NARROW_STEP_PX ? scene.colours.hatchGround
-      : this.hatch.fill(context, scene.colours, scene.pixelRatio, (scene.fromNs / scene.nsPerPx) - scene.leftPx);
-    if (typicalPx < TINY_STEP_PX) this.#fillLanes(scene, sorted[first].startNs, sorted[last - 1].endNs);
-    else for (let at = first; at < last; at++) this.#fillLanes(scene, sorted[at].startNs, sorted[at].endNs);
-  }
-
-  #fillLanes(scene, fromNs, toNs) {
-    const left = Math.max(scene.snapped(scene.x(fromNs)), scene.leftPx);
-    const right = Math.min(scene.snapped(scene.x(toNs)), scene.widthPx);
-    const { heightPx } = scene.layout.lanes[LANE.COMPUTE];
-    for (let rank = scene.firstRank; rank < scene.lastRank; rank++) this.context.fillRect(left, scene.y(rank), right - left, heightPx);
-  }
-
-  #showRows(scene) {
-    const { context } = this;
-    const { pixelRatio } = scene;
+  #showRows(context, part) {
+    const { pixelRatio, layout } = part;
+    context.save();
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.imageSmoothingEnabled = false;
-    const x = Math.round(scene.leftPx * pixelRatio);
-    for (let rank = scene.firstRank; rank < scene.lastRank; rank++) {
-      scene.layout.lanes.forEach(({ topPx, heightPx }, at) => {
-        const top = Math.round((scene.y(rank) + topPx) * pixelRatio);
-        const bottom = Math.round((scene.y(rank) + topPx + heightPx) * pixelRatio);
-        this.rows.show(context, rank * DRAWN_LANES.length + at, x, top, bottom - top, scene.firstColumn, scene.nsPerColumn);
+    const x = Math.round(part.leftPx * pixelRatio);
+    part.slots.forEach((slot, at) => {
+      const row = (part.firstSlot + at) * layout.lanes.length;
+      slot.lanes.forEach(({ topPx, heightPx }, number) => {
+        const top = Math.round((part.y(slot.rank) + topPx) * pixelRatio);
+        const bottom = Math.round((part.y(slot.rank) + topPx + heightPx) * pixelRatio);
+        this.rows.show(context, row + number, x, top, bottom - top, part.firstColumn, part.columns, part.nsPerColumn);
       });
-    }
-    context.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
+    });
+    context.restore();
+  }
+
+  /** Text is dear: the gutter is drawn when it changes. */
+  #paintGutter(scene, gutter) {
+    const shares = gutter.shares.map((share) => Math.round(share * 1000)).join();
+    const key = [scene.scrollPx, scene.leftPx, this.rowsKey, scene.pixelRatio, gutter.hoveredRank, shares].join("|");
+    if (key === this.gutterKey) return;
+    this.gutterKey = key;
+    drawGutter(this.context, scene, gutter);
   }
 }

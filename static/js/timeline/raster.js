@@ -16,105 +16,121 @@ const EARLY_COLUMNS = 2;
 /** A span this wide gets a darker last column, which parts it from the next. */
 const EDGE_FROM_PX = 4;
 
+/** So much of a column is all of it: sums of floats fall short of it by a little. */
+const FULL = 1 - 1e-9;
+
 /** What is there is seen: the opacity of the least busy column, of 255. */
 const LEAST_OPACITY = 60;
 
-/** The column that is being gathered: busy share by kind, valid where `stamp` is the column's own. */
-const busy = new Float64Array(KINDS);
-const stamp = new Float64Array(KINDS);
-let turn = 0;
+/** The column that is being gathered: busy time by kind; all zero between columns. */
+const busyNs = new Float64Array(KINDS);
 
 /**
  * Draws columns [lowest, highest) of `lane` into `target` (pixels as 0xAABBGGRR), where `rowAt` holds
  * `firstColumn`. Column c covers [c, c + 1) × nsPerColumn. The pixels must be clear.
  *
- * Hot path: a million spans in 64 lanes have to fit a frame or two, so a column's sums live in locals
- * and the loop calls nothing but `flush`, which is inlined.
+ * Hot path: a million spans in 64 lanes have to fit a frame. So it calls nothing, a column's sums live in
+ * locals that no closure shares, and times are compared with the column's end instead of being divided.
  */
 export function rasterLane(lane, target, rowAt, firstColumn, lowest, highest, nsPerColumn, rgb, edge) {
-  const columnsPerNs = 1 / nsPerColumn;
-  const fromColumn = lowest - EARLY_COLUMNS;
-  const offset = rowAt - firstColumn;
-  const untilNs = highest * nsPerColumn;
-  let column = -Infinity;
-  let total = 0;
-  let best = 0;
-  let bestShare = 0;
-  let mark = ++turn;
-
-  const flush = (next) => {
-    if (total > 0 && column >= lowest && column < highest) {
-      const opacity = total >= 1 ? 255 : (LEAST_OPACITY + (255 - LEAST_OPACITY) * total) | 0;
-      const at = offset + column;
-      if (target[at] >>> 24 <= opacity) target[at] = ((opacity << 24) | rgb[best]) >>> 0;
-    }
-    total = 0;
-    bestShare = 0;
-    mark = ++turn;
-    column = next;
-  };
-
-  const place = lane.firstEndingAfter(fromColumn * nsPerColumn);
+  const { chunks, kinds: laneKinds } = lane;
+  const place = lane.firstEndingAfter((lowest - EARLY_COLUMNS) * nsPerColumn);
+  let at = Math.floor(place / CHUNK_SPANS);
   let row = place % CHUNK_SPANS;
-  for (let at = Math.floor(place / CHUNK_SPANS); at < lane.chunks.length; at++, row = 0) {
-    const { start_ns: starts, duration_ns: durations, kind: kinds, spans, endNs, busyNs, dominantNs, dominant } = lane.chunks[at];
-    while (row < spans) {
-      const start = starts[row];
-      if (start >= untilNs) {
-        flush(column);
-        return;
-      }
-      const begin = start * columnsPerNs;
-      const first = Math.floor(begin);
-      if (first !== column) flush(first);
-
-      // The largest group that begins here and ends in the same column.
-      let taken = 0;
-      let group = 0;
-      for (let level = 0, bits = 2; level < LEVELS && (row & ((1 << bits) - 1)) === 0 && row + (1 << bits) <= spans; level++, bits += 2) {
-        const index = LEVEL_AT[level] + (row >> bits);
-        if (Math.floor(endNs[index] * columnsPerNs) !== first) break;
-        taken = 1 << bits;
-        group = index;
-      }
-      let kind;
-      let share;
-      let last = first;
-      let end = 0;
-      if (taken) {
-        row += taken;
-        kind = dominant[group];
-        share = dominantNs[group] * columnsPerNs;
-        total += busyNs[group] * columnsPerNs - share;
-      } else {
-        kind = kinds[row];
-        end = (start + durations[row++]) * columnsPerNs;
-        if (kind === KIND.WAIT || end <= fromColumn) continue;
-        last = Math.floor(end);
-        share = (last === first ? end : first + 1) - begin;
-      }
-      total += share;
-      const sum = stamp[kind] === mark ? busy[kind] + share : share;
-      stamp[kind] = mark;
-      busy[kind] = sum;
-      if (sum > bestShare) {
-        bestShare = sum;
-        best = kind;
-      }
-      if (last === first) continue;
-
-      // A span over several columns: the first is gathered above, the whole ones are filled, the last is begun.
-      flush(last);
-      if (last > first + 1 && last > lowest) {
-        const colour = (0xff000000 | rgb[kind]) >>> 0;
-        const to = offset + Math.min(last, highest);
-        for (let pixel = offset + Math.max(first + 1, lowest); pixel < to; pixel++) target[pixel] = colour;
-        if (end - begin > EDGE_FROM_PX && last <= highest) target[offset + last - 1] = (0xff000000 | edge[kind]) >>> 0;
-      }
-      total = bestShare = busy[kind] = end - last;
-      stamp[kind] = mark;
-      best = kind;
-    }
+  if (at < chunks.length && row >= chunks[at].spans) {
+    at++;
+    row = 0;
   }
-  flush(column);
+  if (at >= chunks.length) return;
+  let { start_ns: starts, duration_ns: durations, kind: kinds, spans, endNs, busyNs: groupBusyNs, dominantNs, dominant } = chunks[at];
+  const columnsPerNs = 1 / nsPerColumn;
+  const untilNs = highest * nsPerColumn;
+  const from = lowest - firstColumn; // columns from here on are counted from firstColumn, as whole numbers of 32 bits
+  const to = highest - firstColumn;
+  if (starts[row] >= untilNs) return;
+  let column = Math.max(from - EARLY_COLUMNS, Math.floor(starts[row] * columnsPerNs) - firstColumn) | 0;
+  let reachingNs = 0; // the end of the span that reaches into the column from the left
+  let reaching = 0; // its kind
+  let beganNs = 0; // its start
+  for (;;) {
+    const fromNs = (firstColumn + column) * nsPerColumn;
+    const toNs = (firstColumn + column + 1) * nsPerColumn;
+    let totalNs = reachingNs > fromNs ? Math.min(reachingNs, toNs) - fromNs : 0;
+    busyNs[reaching] = totalNs;
+    let start = Infinity;
+    let isOver = reachingNs > toNs;
+    for (;;) {
+      if (row >= spans) {
+        if (++at >= chunks.length) {
+          start = Infinity;
+          break;
+        }
+        row = 0;
+        ({ start_ns: starts, duration_ns: durations, kind: kinds, spans, endNs, busyNs: groupBusyNs, dominantNs, dominant } = chunks[at]);
+      }
+      start = starts[row];
+      if (start >= toNs) break;
+      let of = 0;
+      let shareNs = 0;
+      let index = row >> 2;
+      if ((row & 3) === 0 && row + 4 <= spans && endNs[index] <= toNs && start >= fromNs) {
+        let taken = 4;
+        for (let level = 1, bits = 4; level < LEVELS && (row & ((1 << bits) - 1)) === 0 && row + (1 << bits) <= spans; level++, bits += 2) {
+          const higher = LEVEL_AT[level] + (row >> bits);
+          if (endNs[higher] > toNs) break;
+          index = higher;
+          taken = 1 << bits;
+        }
+        of = dominant[index];
+        shareNs = dominantNs[index];
+        totalNs += groupBusyNs[index] - shareNs;
+        row += taken;
+      } else {
+        of = kinds[row];
+        const endsNs = start + durations[row++];
+        if (of === KIND.WAIT || endsNs <= fromNs) continue;
+        shareNs = endsNs - start;
+        if (start < fromNs) shareNs = endsNs - fromNs;
+        if (endsNs > toNs) {
+          shareNs -= endsNs - toNs;
+          reachingNs = endsNs;
+          reaching = of;
+          beganNs = start;
+          isOver = true;
+        }
+      }
+      totalNs += shareNs;
+      busyNs[of] += shareNs;
+    }
+    let best = 0;
+    let bestNs = 0;
+    for (let each = 0; each < laneKinds.length; each++) {
+      const ns = busyNs[laneKinds[each]];
+      busyNs[laneKinds[each]] = 0;
+      if (ns > bestNs) {
+        bestNs = ns;
+        best = laneKinds[each];
+      }
+    }
+    if (totalNs > 0 && column >= from && column < to) {
+      const share = totalNs * columnsPerNs;
+      const opacity = share >= FULL ? 255 : (LEAST_OPACITY + (255 - LEAST_OPACITY) * share) | 0;
+      target[rowAt + column] = (opacity << 24) | rgb[best];
+    }
+    if (isOver) {
+      const ends = Math.floor(reachingNs * columnsPerNs) - firstColumn;
+      const last = Math.max(column + 1, ends > to ? to : ends) | 0;
+      const colour = 0xff000000 | rgb[reaching];
+      for (let each = Math.max(column + 1, from); each < last; each++) target[rowAt + each] = colour;
+      if (reachingNs - beganNs > EDGE_FROM_PX * nsPerColumn && ends > from && ends <= to) {
+        target[rowAt + ends - 1] = 0xff000000 | edge[reaching];
+      }
+      column = last;
+    } else {
+      if (start >= untilNs) return;
+      column = Math.max(column + 1, Math.floor(start * columnsPerNs) - firstColumn) | 0;
+      reachingNs = 0;
+    }
+    if (column >= to) return;
+  }
 }

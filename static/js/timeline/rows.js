@@ -37,26 +37,29 @@ export class Rows {
   }
 
   /**
-   * Brings rows [from, to) up to date; `laneOf(row)` gives each one's lane. True if all were done
-   * within `budgetMs`.
+   * Brings rows [from, to) up to date; `laneOf(row)` gives each one's lane, or null for a row that shows none. What
+   * could be done within `budgetMs`: `{isDone, changed}`, where `changed` is the earliest column that differs from what
+   * the row held of it.
    */
   update(from, to, laneOf, firstColumn, nsPerColumn, colours, budgetMs) {
     const rows = to - from;
-    if (rows <= 0 || !this.columns) return true;
+    if (rows <= 0 || !this.columns) return { isDone: true, changed: Infinity };
     const began = performance.now();
     let low = to;
     let high = from;
     let step = 0;
+    this.changed = Infinity;
     for (; step < rows; step++) {
       if ((step & 7) === 7 && performance.now() - began > budgetMs) break;
       const row = from + ((this.turn + step) % rows);
-      if (!this.#update(row, laneOf(row), firstColumn, nsPerColumn, colours)) continue;
+      const lane = laneOf(row);
+      if (!lane || !this.#update(row, lane, firstColumn, nsPerColumn, colours)) continue;
       low = Math.min(low, row);
       high = Math.max(high, row + 1);
     }
     this.turn = (this.turn + step) % rows;
     if (high > low) this.context.putImageData(this.image, 0, 0, 0, low, this.columns, high - low);
-    return step === rows;
+    return { isDone: step === rows, changed: this.changed };
   }
 
   /** Whether the row's pixels changed. */
@@ -80,10 +83,11 @@ export class Rows {
       if (changed < columns) {
         lowest = shift < 0 ? 0 : Math.min(lowest, changed);
         highest = columns;
+        this.changed = Math.min(this.changed, firstColumn + changed);
       }
       lowest = Math.max(0, lowest);
       highest = Math.min(columns, highest);
-    }
+    } else this.changed = -Infinity;
     this.pixels.fill(0, rowAt + lowest, rowAt + highest);
     rasterLane(lane, this.pixels, rowAt, firstColumn, firstColumn + lowest, firstColumn + highest, nsPerColumn, colours.rgb, colours.edge);
     this.firstColumn[row] = firstColumn;
@@ -98,12 +102,11 @@ export class Rows {
     else if (shift < 0) pixels.copyWithin(rowAt - shift, rowAt, rowAt + columns + shift);
   }
 
-  /** Shows a row in device pixels, stretched if it was made for another view. */
-  show(context, row, x, y, height, firstColumn, nsPerColumn) {
+  /** Shows a row's part of columns [from, from + columns) in device pixels, stretched if it was made for another view. */
+  show(context, row, x, y, height, from, columns, nsPerColumn) {
     const scale = this.nsPerColumn[row];
     if (!scale) return;
-    const stretch = scale / nsPerColumn;
-    const left = this.firstColumn[row] * stretch - firstColumn;
-    context.drawImage(this.canvas, 0, row, this.columns, 1, x + left, y, this.columns * stretch, height);
+    const stretch = nsPerColumn / scale;
+    context.drawImage(this.canvas, from * stretch - this.firstColumn[row], row, columns * stretch, 1, x, y, columns, height);
   }
 }

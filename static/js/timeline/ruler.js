@@ -23,22 +23,18 @@ export function tickText(timeNs, distanceNs) {
 export function drawGrid(context, scene) {
   const distance = tickNs(LEAST_TICK_PX * scene.nsPerPx);
   context.fillStyle = scene.colours.line;
-  for (let tick = Math.ceil(scene.fromNs / distance); tick * distance <= scene.toNs; tick++) {
+  for (let tick = Math.ceil((scene.fromNs - scene.nsPerColumn) / distance); tick * distance <= scene.toNs; tick++) {
     context.fillRect(scene.snapped(scene.x(tick * distance)), RULER_PX - 5, 1, scene.heightPx);
   }
 }
 
-export function drawRuler(context, scene) {
+export function drawRuler(context, scene, sprites) {
   const { colours, fromNs, toNs, leftPx, widthPx } = scene;
   const distance = tickNs(LEAST_TICK_PX * scene.nsPerPx);
-  context.font = "11px Inter, ui-sans-serif, system-ui, sans-serif";
-  context.textBaseline = "middle";
-  context.textAlign = "center";
-  context.fillStyle = colours.muted;
   for (let tick = Math.ceil(fromNs / distance); tick * distance <= toNs; tick++) {
     const x = scene.snapped(scene.x(tick * distance));
     if (x < leftPx + 20 || x > widthPx - 20) continue;
-    context.fillText(tickText(tick * distance, distance), x, RULER_PX - 13);
+    const text = tickText(tick * distance, distance);
+    sprites.stamp(context, text, colours.muted, x - sprites.get(text, colours.muted).widthPx / 2, RULER_PX - 13);
   }
-  context.textAlign = "left";
 }

@@ -4,6 +4,8 @@ const MOST_SPRITES = 4000;
 const FAMILY = "Inter, ui-sans-serif, system-ui, sans-serif";
 const FONT = `600 12px ${FAMILY}`;
 export const SMALL_FONT = `600 9.5px ${FAMILY}`;
+export const PLAIN_FONT = `12px ${FAMILY}`;
+export const TICK_FONT = `11px ${FAMILY}`;
 
 export class Sprites {
   #made = new Map();
@@ -32,6 +34,13 @@ export class Sprites {
       this.#made.set(key, sprite);
     }
     return sprite;
+  }
+
+  /** Stamps a text whose left edge is at `x` and whose middle is at `y`; returns its width. */
+  stamp(context, text, colour, x, y) {
+    const { canvas, widthPx, heightPx } = this.get(text, colour);
+    context.drawImage(canvas, Math.round(x * this.pixelRatio) / this.pixelRatio, Math.round((y - heightPx / 2) * this.pixelRatio) / this.pixelRatio, widthPx, heightPx);
+    return widthPx;
   }
 
   #draw(text, colour) {

@@ -1,11 +1,12 @@
 /** Step marks: a row of their own on top, with each step's duration and bubble, and a line through the lanes. */
 
 import { durationNs, percent } from "../core/format.js";
-import { RULER_PX } from "./layout.js";
 
 const ROW_PX = 20;
 const NARROWEST_LINE_PX = 8;
 const NARROWEST_LABEL_PX = 44;
+const NARROWEST_DASHED_PX = 80;
+const DASH_PX = 6;
 
 /** As the recorder figured it; until then from a step's first work to the next one's, of the last step as far as it has come. */
 export function stepDurationNs(steps, at) {
@@ -13,63 +14,67 @@ export function stepDurationNs(steps, at) {
   return window.figures?.period_ns ?? (steps.sorted[at + 1]?.startNs ?? window.endNs) - window.startNs;
 }
 
-export function drawSteps(context, scene) {
+/** `words` and `plain` are the sprites of the step's name and of its figures. */
+export function drawSteps(context, scene, words, plain) {
   const { steps } = scene.trace;
   const [first, last] = steps.between(scene.fromNs, scene.toNs);
   if (first === last) return;
-  const typicalPx = (scene.x(steps.sorted[last - 1].endNs) - scene.x(steps.sorted[first].startNs)) / (last - first);
+  const typicalPx = steps.typicalNs / scene.nsPerPx;
   const stride = Math.max(1, Math.ceil(NARROWEST_LABEL_PX / typicalPx));
+  const stridden = typicalPx < NARROWEST_LINE_PX ? stride : 1;
   for (let at = first; at < last; at++) {
-    if (typicalPx < NARROWEST_LINE_PX && steps.sorted[at].step % stride) continue;
-    drawStep(context, scene, at, typicalPx, steps.sorted[at].step % stride === 0 ? typicalPx * stride : 0);
+    if (steps.sorted[at].step % stridden) continue;
+    const isNamed = steps.sorted[at].step % stride === 0;
+    drawStep(context, scene, at, typicalPx >= NARROWEST_LINE_PX, isNamed ? typicalPx * stride : 0, [words, plain]);
   }
 }
 
-function drawStep(context, scene, at, typicalPx, roomPx) {
+function drawStep(context, scene, at, hasLine, roomPx, sprites) {
   const { colours, leftPx } = scene;
   const window = scene.trace.steps.sorted[at];
   const left = scene.snapped(scene.x(window.startNs));
   const right = Math.min(scene.x(window.endNs), scene.widthPx);
   const from = Math.max(left, leftPx);
-  context.fillStyle = colours.strongLine;
-  if (typicalPx >= NARROWEST_LINE_PX) {
+  if (hasLine) {
+    context.fillStyle = colours.strongLine;
     context.globalAlpha = 0.5;
     context.fillRect(from, ROW_PX + 1, Math.max(1, right - from - 1), 2);
     context.globalAlpha = 1;
   }
-  if (left >= leftPx && typicalPx >= NARROWEST_LINE_PX) drawLine(context, scene, left);
-  if (roomPx) drawStepText(context, scene, at, from, Math.min(scene.widthPx - from, Math.max(roomPx, scene.x(window.endNs) - left) - (from - left) - 8));
+  if (!roomPx) return;
+  const ownPx = Math.max(roomPx, scene.x(window.endNs) - left) - (from - left);
+  drawStepText(context, scene, at, from, Math.min(scene.widthPx - from, ownPx - 8), sprites);
 }
 
-function drawLine(context, scene, x) {
-  context.strokeStyle = scene.colours.strongLine;
-  context.lineWidth = 1;
-  context.setLineDash([3, 3]);
-  context.beginPath();
-  context.moveTo(x + 0.5, ROW_PX + 1);
-  context.lineTo(x + 0.5, Math.min(scene.heightPx, RULER_PX + scene.layout.ranks * scene.layout.rankPx));
-  context.stroke();
-  context.setLineDash([]);
+/** Lines through the lanes at the beginning of each step; dashes are dear, so many lines are whole and pale. */
+export function drawStepLines(context, scene) {
+  const { steps } = scene.trace;
+  const typicalPx = steps.typicalNs / scene.nsPerPx;
+  if (typicalPx < NARROWEST_LINE_PX) return;
+  const [first, last] = steps.between(scene.fromNs - scene.nsPerColumn, scene.toNs);
+  const hasDashes = typicalPx >= NARROWEST_DASHED_PX;
+  context.fillStyle = scene.colours.strongLine;
+  for (let at = first; at < last; at++) {
+    const x = scene.snapped(scene.x(steps.sorted[at].startNs));
+    if (hasDashes) for (let y = ROW_PX; y < scene.bottomPx; y += DASH_PX) context.fillRect(x, y, 1, DASH_PX / 2);
+    else {
+      context.globalAlpha = 0.5;
+      context.fillRect(x, ROW_PX, 1, scene.bottomPx - ROW_PX);
+      context.globalAlpha = 1;
+    }
+  }
 }
 
-function drawStepText(context, scene, at, x, roomPx) {
+function drawStepText(context, scene, at, x, roomPx, [words, plain]) {
   const { colours } = scene;
   const window = scene.trace.steps.sorted[at];
-  context.textBaseline = "middle";
-  context.font = "600 12px Inter, ui-sans-serif, system-ui, sans-serif";
   const name = roomPx > 60 ? `step ${window.step}` : String(window.step);
-  const nameWidth = context.measureText(name).width;
-  if (nameWidth > roomPx) return;
-  context.fillStyle = colours.text;
-  context.fillText(name, x + 2, ROW_PX / 2 + 1);
-  context.font = "12px Inter, ui-sans-serif, system-ui, sans-serif";
-  context.fillStyle = colours.muted;
+  const { widthPx } = words.get(name, colours.text);
+  if (widthPx > roomPx) return;
+  words.stamp(context, name, colours.text, x + 2, ROW_PX / 2 + 1);
   const bubble = window.figures?.bubble_share;
   const duration = durationNs(stepDurationNs(scene.trace.steps, at));
   const long = bubble === undefined || bubble === null ? duration : `${duration} · bubble ${percent(bubble)}`;
-  for (const text of [long, duration]) {
-    if (nameWidth + 10 + context.measureText(text).width > roomPx) continue;
-    context.fillText(text, x + 2 + nameWidth + 8, ROW_PX / 2 + 1);
-    return;
-  }
+  const text = [long, duration].find((each) => widthPx + 10 + plain.get(each, colours.muted).widthPx <= roomPx);
+  if (text) plain.stamp(context, text, colours.muted, x + 2 + widthPx + 8, ROW_PX / 2 + 1);
 }

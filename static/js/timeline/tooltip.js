@@ -2,9 +2,11 @@
 
 import { element } from "../core/dom.js";
 import { bytes, durationNs } from "../core/format.js";
+import { wordsOf } from "./marks.js";
 import { rateOf, titleOf, whereOf, whyIdle, whyOf } from "./words.js";
 
 const AWAY_PX = 14;
+const MOST_MARKS = 6;
 
 export class Tooltip {
   constructor(container) {
@@ -20,9 +22,9 @@ export class Tooltip {
 
   /** Shows a hit at a point of the container. */
   show(trace, hit, colours, x, y) {
-    const target = hit.span ?? hit.gap;
-    if (!this.shown || this.shown.startNs !== target.startNs || this.shown.rank !== target.rank || this.shown.lane !== target.lane) {
-      this.card.replaceChildren(...(hit.span ? linesOfSpan(trace, hit.span, colours) : linesOfGap(trace, hit.gap, colours)));
+    const target = hit.span ?? hit.gap ?? hit.marks[0];
+    if (this.shown !== target && !isSame(this.shown, target)) {
+      this.card.replaceChildren(...linesOf(trace, hit, colours));
       this.shown = target;
     }
     this.card.hidden = false;
@@ -35,6 +37,16 @@ export class Tooltip {
 
 const titleLine = (words, ns, colour) => element("p", {}, element("i", { style: `background:${colour}` }), element("b", {}, words), ` ${durationNs(ns)}`);
 const line = (text) => (text ? element("p", { class: "muted" }, text) : null);
+
+const isSame = (one, other) => Boolean(one) && one.startNs !== undefined && one.startNs === other.startNs && one.rank === other.rank && one.lane === other.lane;
+
+function linesOf(trace, hit, colours) {
+  if (hit.span) return linesOfSpan(trace, hit.span, colours);
+  if (hit.gap) return linesOfGap(trace, hit.gap, colours);
+  const shown = hit.marks.slice(0, MOST_MARKS).map((mark) => element("p", {}, wordsOf(mark)));
+  const rest = hit.marks.length - shown.length;
+  return rest ? [...shown, line(`and ${rest} more`)] : shown;
+}
 
 function linesOfSpan(trace, span, colours) {
   const size = span.bytes > 0 ? [bytes(span.bytes), rateOf(span)].filter(Boolean).join(" · ") : "";

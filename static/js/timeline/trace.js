@@ -4,6 +4,22 @@ import { IS_MODEL_WORK, KINDS, LANE, LANES } from "../core/kinds.js";
 import { Lane } from "./lanes.js";
 import { StepWindows } from "./windows.js";
 
+/** Said to the page alone: the clock's zero, and what priority was granted. */
+const PRIVATE_MARKS = new Set(["zero", "realtime"]);
+
+/** For every lane, the numbers of its rows, in the order of the frame. */
+function rowsByLane(spans) {
+  const counts = new Uint32Array(LANES);
+  for (let row = 0; row < spans.length; row++) counts[spans.lane[row]]++;
+  const rows = Array.from(counts, (count) => new Uint32Array(count));
+  counts.fill(0);
+  for (let row = 0; row < spans.length; row++) {
+    const lane = spans.lane[row];
+    rows[lane][counts[lane]++] = row;
+  }
+  return rows;
+}
+
 export class Trace {
   /** `grid`: each rank's address, one number an axis. */
   constructor(ranks = 0, grid = []) {
@@ -13,7 +29,10 @@ export class Trace {
     this.version = 0;
     this.firstStartNs = Infinity;
     this.lastEndNs = -Infinity;
+    this.counts = new Uint32Array(KINDS); // spans by kind
     this.steps = new StepWindows();
+    /** `{timeNs, rank, step, kind, text}` in the order of time: what happened to the run, not what a rank did. */
+    this.marks = [];
     this.strings = [""];
     this.numberOf = new Map([["", 0]]);
     if (ranks) this.rank(ranks - 1);
@@ -48,20 +67,44 @@ export class Trace {
 
   /** Takes in one decoded frame. */
   append(frame) {
-    const spans = frame.spans;
-    if (spans.length === 0) return;
-    const lanes = this.rank(frame.rank);
-    const numbers = frame.strings.map((text) => this.#number(text));
-    for (let row = 0; row < spans.length; row++) {
-      lanes[spans.lane[row]].append(spans, row, numbers[spans.name[row]] ?? 0, numbers[spans.group[row]] ?? 0);
-      const startNs = spans.start_ns[row];
-      const endNs = startNs + spans.duration_ns[row];
-      if (IS_MODEL_WORK[spans.kind[row]] && spans.step[row] >= 0) this.steps.note(spans.step[row], startNs, endNs);
-      if (startNs < this.firstStartNs) this.firstStartNs = startNs;
-      if (endNs > this.lastEndNs) this.lastEndNs = endNs;
+    const { spans } = frame;
+    if (spans.length) {
+      const lanes = this.rank(frame.rank);
+      const numbers = frame.strings.map((text) => this.#number(text));
+      rowsByLane(spans).forEach((rows, lane) => lanes[lane].append(spans, rows, numbers));
+      this.#note(spans);
+      this.spans += spans.length;
     }
-    this.spans += spans.length;
+    this.#noteMarks(frame);
     this.version++;
+  }
+
+  #noteMarks({ rank, marks, strings }) {
+    for (let row = 0; row < marks.length; row++) {
+      const kind = strings[marks.kind[row]];
+      if (PRIVATE_MARKS.has(kind)) continue;
+      const mark = { timeNs: marks.time_ns[row], rank, step: marks.step[row], kind, text: strings[marks.text[row]] };
+      let at = this.marks.length;
+      while (at > 0 && this.marks[at - 1].timeNs > mark.timeNs) at--;
+      this.marks.splice(at, 0, mark);
+    }
+  }
+
+  /** Hot path: steps' windows, and where the run begins and ends. */
+  #note(spans) {
+    const { start_ns: starts, duration_ns: durations, kind: kinds, step: steps } = spans;
+    let first = this.firstStartNs;
+    let last = this.lastEndNs;
+    for (let row = 0; row < spans.length; row++) {
+      const startNs = starts[row];
+      const endNs = startNs + durations[row];
+      if (IS_MODEL_WORK[kinds[row]] && steps[row] >= 0) this.steps.note(steps[row], startNs, endNs);
+      this.counts[kinds[row]]++;
+      if (startNs < first) first = startNs;
+      if (endNs > last) last = endNs;
+    }
+    this.firstStartNs = first;
+    this.lastEndNs = last;
   }
 
   #number(text) {

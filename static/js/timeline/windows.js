@@ -8,18 +8,32 @@ export class StepWindows {
     this.byStep = new Map();
     this.sorted = [];
     this.last = null;
+    /** The earliest time at which a window changed since whoever draws them last looked, who sets it back to Infinity. */
+    this.changedFromNs = Infinity;
   }
 
   get count() {
     return this.sorted.length;
   }
 
+  /** From one step to the next, over all there are. */
+  get typicalNs() {
+    const { sorted } = this;
+    return sorted.length ? (sorted[sorted.length - 1].endNs - sorted[0].startNs) / sorted.length : Infinity;
+  }
+
   /** Hot path: one span of model work. */
   note(step, startNs, endNs) {
     const window = this.last !== null && this.last.step === step ? this.last : this.#window(step);
     if (window.startNs === Infinity) this.#insert(window);
-    if (startNs < window.startNs) window.startNs = startNs;
-    if (endNs > window.endNs) window.endNs = endNs;
+    if (startNs < window.startNs) {
+      this.changedFromNs = Math.min(this.changedFromNs, startNs);
+      window.startNs = startNs;
+    }
+    if (endNs > window.endNs) {
+      this.changedFromNs = Math.min(this.changedFromNs, Number.isFinite(window.endNs) ? window.endNs : startNs);
+      window.endNs = endNs;
+    }
     this.last = window;
   }
 
@@ -53,6 +67,11 @@ export class StepWindows {
   at(timeNs) {
     const window = this.sorted[this.#partition((each) => each.endNs <= timeNs)];
     return window && window.startNs <= timeNs ? window : null;
+  }
+
+  /** The window that holds `timeNs`, else the last one before it, else the first; null without any. */
+  nearest(timeNs) {
+    return this.sorted[Math.max(0, this.#partition((each) => each.startNs <= timeNs) - 1)] ?? null;
   }
 
   /** How many windows, in order, satisfy a test that holds for the first ones and for none after. */

@@ -1,10 +1,13 @@
 // A Plotly chart in the page's colours. The server builds and thins the figure; Plotly itself is loaded
-// when the first chart is drawn, so that it never stands before the timeline's first frame.
+// when the first chart comes into view, so that it never stands before the timeline's first frame.
 //
 //   <div data-chart="/runs/…/charts/loss.json" data-plotly="/static/…/plotly.min.js"></div>
 
+import { readJson } from "../core/reading.js";
+
 const LEAST_MS = 1000; // between two drawings
 const HEIGHT_PX = 220; // fixed, so that the page stands still while charts come and grow
+const NEARLY = "160px";
 const CONFIG = { displayModeBar: false, responsive: true, scrollZoom: false, doubleClick: false, showTips: false };
 
 let plotly = null;
@@ -35,9 +38,12 @@ export function chart(element) {
   let closed = false;
   element.style.height = `${element.dataset.height ?? HEIGHT_PX}px`;
   element.setAttribute("role", "img");
+  element.setAttribute("aria-label", element.dataset.empty ?? "A chart that is not drawn yet");
+
+  const seen = whenSeen(element);
 
   function refresh() {
-    pending ??= wait(drawnAt + LEAST_MS - performance.now()).then(() => {
+    pending ??= Promise.all([wait(drawnAt + LEAST_MS - performance.now()), seen]).then(() => {
       pending = null; // whoever asks from here on may know of more, and gets a drawing of its own
       drawnAt = performance.now();
       return closed ? undefined : fetchAndDraw();
@@ -47,7 +53,7 @@ export function chart(element) {
 
   async function fetchAndDraw() {
     try {
-      const [answer, Plotly] = await Promise.all([fetched(element.dataset.chart), loadPlotly(element.dataset.plotly)]);
+      const [answer, Plotly] = await Promise.all([readJson(element.dataset.chart), loadPlotly(element.dataset.plotly)]);
       if (closed) return;
       shown = answer;
       await draw(Plotly);
@@ -78,14 +84,20 @@ export function chart(element) {
   };
 }
 
-function wait(milliseconds) {
-  return new Promise((resolve) => setTimeout(resolve, Math.max(0, milliseconds)));
+/** A promise that is kept when the element has been in view, or nearly. */
+function whenSeen(element) {
+  return new Promise((resolve) => {
+    const watcher = new IntersectionObserver((entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      watcher.disconnect();
+      resolve();
+    }, { rootMargin: NEARLY });
+    watcher.observe(element);
+  });
 }
 
-async function fetched(address) {
-  const response = await fetch(address, { headers: { Accept: "application/json" } });
-  if (!response.ok) throw new Error(`${address} answered ${response.status}`);
-  return response.json();
+function wait(milliseconds) {
+  return new Promise((resolve) => setTimeout(resolve, Math.max(0, milliseconds)));
 }
 
 function colours(element) {

@@ -2,19 +2,21 @@
 
 import { element } from "../core/dom.js";
 import { bindKeys } from "../core/keys.js";
+import { Walk } from "../timeline/walk.js";
 
 const MOUSE = [
   [["drag"], "pan"],
   [["shift", "drag"], "choose a range; also by a drag on the ruler"],
   [["ctrl", "wheel"], "zoom where the pointer is"],
   [["shift", "wheel"], "pan"],
-  [["click"], "choose a span"],
+  [["click"], "choose a span; on a group's heading, fold it"],
   [["double click"], "zoom to a span or a bubble"],
   [["two fingers"], "pan and zoom"],
 ];
 
 /** `more`: bindings of the page beside the timeline's own. */
-export function bindTimelineKeys(timeline, interaction, dialog, more = []) {
+export function bindTimelineKeys(timeline, interaction, actions, dialog, more = []) {
+  const walk = new Walk(timeline);
   const held = (key, words) => ({
     keys: [key], shown: [key.toUpperCase()], words, press: () => interaction.hold(key, true), release: () => interaction.hold(key, false),
   });
@@ -24,12 +26,22 @@ export function bindTimelineKeys(timeline, interaction, dialog, more = []) {
     { keys: ["f"], shown: ["F"], words: "focus the chosen span or range", press: () => timeline.focus() },
     { keys: ["0"], shown: ["0"], words: "fit the whole run", press: () => timeline.fit() },
     { keys: ["l"], shown: ["L"], words: "follow the head of the run, or stop following", press: () => timeline.follow(!timeline.isFollowing) },
-    { keys: ["["], shown: ["["], words: "what the chosen span waited for", press: () => interaction.stepDependency(-1) },
-    { keys: ["]"], shown: ["]"], words: "what waited for the chosen span", press: () => interaction.stepDependency(1) },
-    { keys: ["ArrowLeft"], only: surface, press: () => interaction.step(-1) },
-    { keys: ["ArrowRight"], only: surface, press: () => interaction.step(1) },
-    { keys: ["ArrowUp"], only: surface, press: () => interaction.stepLane(-1) },
-    { keys: ["ArrowDown"], only: surface, press: () => interaction.stepLane(1) },
+    { keys: ["["], shown: ["["], words: "what the chosen span waited for", press: () => walk.stepDependency(-1) },
+    { keys: ["]"], shown: ["]"], words: "what waited for the chosen span", press: () => walk.stepDependency(1) },
+    { keys: ["m"], shown: ["M"], words: "choose the time of the chosen span as a range", press: () => actions.markSelected() },
+    { keys: ["/"], shown: ["/"], words: "search", press: () => actions.focusSearch() },
+    { keys: ["n"], shown: ["N"], words: "next match of the search; with shift the one before", press: (event) => walk.stepMatch(event.shiftKey ? -1 : 1) },
+    { keys: ["c"], shown: ["C"], words: "longest chain of the step: what made it as long as it was", press: () => actions.togglePath() },
+    { keys: ["i"], shown: ["I"], words: "the step's ideal, laid under it", press: () => actions.toggleIdeal() },
+    { keys: ["g"], shown: ["G"], words: "group lanes by the next axis of the grid", press: () => actions.nextGrouping() },
+    { keys: ["z"], shown: ["Z"], words: "fold all groups, or unfold them", press: () => actions.toggleFolds() },
+    { keys: ["o"], shown: ["O"], words: "the latest rank first, or by number", press: () => actions.toggleSorted() },
+    { keys: ["x"], shown: ["X"], words: "compute lanes alone, or all lanes", press: () => actions.toggleBare() },
+    { keys: ["t"], shown: ["T"], words: "the spans in sight as a table", press: () => actions.toggleTable() },
+    { keys: ["ArrowLeft"], only: surface, press: () => walk.step(-1) },
+    { keys: ["ArrowRight"], only: surface, press: () => walk.step(1) },
+    { keys: ["ArrowUp"], only: surface, press: () => walk.stepLane(-1) },
+    { keys: ["ArrowDown"], only: surface, press: () => walk.stepLane(1) },
     { keys: ["Escape"], shown: ["esc"], words: "choose nothing", press: () => { timeline.setChosenRange(null); timeline.select(null); } },
     ...more,
     { keys: ["?"], shown: ["?"], words: "this list", press: () => dialog.showModal() },

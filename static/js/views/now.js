@@ -1,10 +1,15 @@
-/** The row of figures: the latest step while the run goes on, medians when it has ended. */
+/** The row of figures: the latest step while the run goes on, medians when it has ended, each with its trend. */
 
 import { element, setText } from "../core/dom.js";
 import { count, durationNs, figures, percent } from "../core/format.js";
+import { exposedShare } from "../timeline/exposed.js";
+import { Trend } from "./trend.js";
 
 const MOST_BARS = 32;
 const MEDIAN_OF = 512;
+const TREND_OF = 48;
+/** A rank this much above the median is worth a warning. */
+const SLOW_RANK = 1.1;
 
 export function median(values) {
   const known = values.filter(Number.isFinite).sort((one, other) => one - other);
@@ -21,13 +26,16 @@ const parts = (text) => {
 };
 
 export class Now {
-  constructor(root) {
+  constructor(root, trace) {
+    this.trace = trace;
     this.cards = new Map();
     for (const card of root.querySelectorAll("[data-figure]")) {
       const part = (name) => card.querySelector(`[data-part="${name}"]`);
-      this.cards.set(card.dataset.figure, { when: part("when"), value: part("value"), unit: part("unit"), note: part("note"), bars: part("bars") });
+      const trend = part("trend") && new Trend(part("trend"));
+      this.cards.set(card.dataset.figure, { when: part("when"), value: part("value"), unit: part("unit"), note: part("note"), bars: part("bars"), trend });
     }
     this.rows = new Map();
+    this.exposed = new Map(); // share by step
     this.latest = null;
   }
 
@@ -45,16 +53,24 @@ export class Now {
     this.#spans(run, stats, held);
     const row = this.latest;
     const recent = [...this.rows.values()].slice(-MEDIAN_OF);
-    const durationMedianNs = (run.figures.step_seconds ?? NaN) * 1e9;
+    const medianNs = (run.figures.step_seconds ?? NaN) * 1e9;
     const ended = run.has_ended;
-    this.#step(run, row, durationMedianNs, ended);
+    this.#step(run, row, Number.isFinite(medianNs) ? medianNs : median(recent.map(stepNs)), ended);
     this.#bubble(run, row, ended);
-    const samples = row?.samples ?? run.spec.batch;
-    const shownNs = ended || !row ? durationMedianNs : stepNs(row);
-    this.#set("throughput", this.#when(row, ended), Number.isFinite(shownNs) ? `${figures(samples / (shownNs / 1e9))} samples/s` : "–",
-      `${count(run.spec.batch)} samples a step`);
+    this.#throughput(run, row, medianNs, ended);
+    this.#exposed(recent, row, ended);
     this.#loss(recent, row);
-    this.#idle(run, row);
+    this.#slowest(row);
+    const trended = recent.slice(-TREND_OF);
+    this.#trend("step", trended.map(stepNs));
+    this.#trend("bubble", trended.map((each) => each.bubble_share ?? NaN), hasTheory(run) ? run.theory.bubble_share : NaN);
+    this.#trend("throughput", trended.map((each) => (each.samples ?? run.spec.batch) / stepNs(each)));
+    this.#trend("exposed", trended.map((each) => this.exposed.get(each.step) ?? NaN));
+    this.#trend("loss", trended.map((each) => each.loss ?? NaN));
+  }
+
+  #trend(name, values, theory) {
+    this.cards.get(name).trend.show(values, theory);
   }
 
   #when(row, ended) {
@@ -65,26 +81,40 @@ export class Now {
   #step(run, row, medianNs, ended) {
     const shown = ended || !row ? medianNs : stepNs(row);
     const slow = !ended && row && shown > medianNs * 1.25;
-    const modelled = run.spec.pace.kind === "paced" ? " · modelled" : "";
-    const note = slow ? `${(shown / medianNs).toFixed(2)} × the median ${durationNs(medianNs)}` : ended ? this.#slowest() : `median ${durationNs(medianNs)}`;
-    this.#set("step", this.#when(row, ended), durationNs(shown), row ? note + modelled : "", slow ? "bad" : "");
+    const modelled = run.spec.pace.kind !== "real" ? "modelled · " : "";
+    const note = slow ? `${(shown / medianNs).toFixed(2)} × the median ${durationNs(medianNs)}` : ended ? this.#longest() : `median ${durationNs(medianNs)}`;
+    this.#set("step", this.#when(row, ended), durationNs(shown), row ? modelled + note : "", slow ? "bad" : "");
   }
 
-  #slowest() {
-    const slowest = [...this.rows.values()].reduce((most, row) => (stepNs(row) > stepNs(most) ? row : most), this.latest);
-    return slowest ? `slowest ${durationNs(stepNs(slowest))}` : "";
+  #longest() {
+    const longest = [...this.rows.values()].reduce((most, row) => (stepNs(row) > stepNs(most) ? row : most), this.latest);
+    return longest ? `longest ${durationNs(stepNs(longest))}` : "";
+  }
+
+  #throughput(run, row, medianNs, ended) {
+    const samples = row?.samples ?? run.spec.batch;
+    const shownNs = ended || !row ? medianNs : stepNs(row);
+    this.#set("throughput", this.#when(row, ended), Number.isFinite(shownNs) ? `${figures(samples / (shownNs / 1e9))} /s` : "–",
+      `${count(run.spec.batch)} samples a step`);
   }
 
   #bubble(run, row, ended) {
     const share = ended ? run.figures.bubble_share ?? NaN : row?.bubble_share ?? NaN;
     const ideal = ended ? run.figures.bubble_share_ideal : row?.ideal_share;
-    const theory = run.theory?.bubble_share;
-    const hasTheory = Number.isFinite(theory) && run.spec.grid.pp > 1;
-    const words = hasTheory ? `theory ${percent(theory)}: ${run.theory.formula.split(" = ")[0]}` : "no pipeline, so no theory";
-    this.#set("bubble", this.#when(row, ended), percent(share), words, hasTheory && share > theory + 0.05 ? "bad" : "");
-    const { note, unit } = this.cards.get("bubble");
-    note.title = hasTheory ? `theory ${run.theory.formula}` : words;
-    if (Number.isFinite(ideal)) setText(unit, `% · ${percent(ideal)} of ideal`);
+    const words = hasTheory(run) ? `theory ${percent(run.theory.bubble_share)}: ${run.theory.formula.split(" = ")[0]}` : "no pipeline, so no theory";
+    this.#set("bubble", this.#when(row, ended), percent(share), words, hasTheory(run) && share > run.theory.bubble_share + 0.05 ? "bad" : "");
+    const ofIdeal = Number.isFinite(ideal) ? `; ${percent(ideal)} of the ideal` : "";
+    this.cards.get("bubble").note.title = (hasTheory(run) ? `theory ${run.theory.formula}` : words) + ofIdeal;
+  }
+
+  /** Worked out once a step, from the spans that the page holds. */
+  #exposed(recent, row, ended) {
+    for (const { step, start_ns: fromNs, end_ns: toNs } of recent.slice(-TREND_OF)) {
+      if (!this.exposed.has(step) && toNs <= this.trace.lastEndNs) this.exposed.set(step, exposedShare(this.trace, fromNs, toNs));
+    }
+    const last = row ? this.exposed.get(row.step) ?? NaN : NaN;
+    const typical = median([...this.exposed.values()]);
+    this.#set("exposed", this.#when(row, ended), percent(ended ? typical : last), Number.isFinite(typical) ? `median ${percent(typical)} of a step` : "of a step");
   }
 
   #loss(recent, row) {
@@ -96,19 +126,18 @@ export class Now {
       Number.isFinite(fell) ? `${fell <= 0 ? "−" : "+"}${Math.abs(fell).toPrecision(2)} in ${last.step - earlier.step} steps` : "", fell < 0 ? "ok" : "");
   }
 
-  #idle(run, row) {
-    const { bars } = this.cards.get("idle");
-    const windowNs = row ? (row.work_end_ns ?? row.end_ns) - (row.work_start_ns ?? row.start_ns) : NaN;
-    if (!row?.busy_ns?.length || !(windowNs > 0)) return;
-    const idle = row.busy_ns.map((busyNs) => Math.min(1, Math.max(0, 1 - busyNs / windowNs)));
-    const most = idle.indexOf(Math.max(...idle));
-    const least = idle.indexOf(Math.min(...idle));
-    this.#set("idle", `step ${row.step}`, `rank ${most}`, idle.length > 1
-      ? `idle ${percent(idle[most])}, rank ${least} ${percent(idle[least])}` : `${percent(idle[most])} idle`, "", true);
-    if (idle.length > MOST_BARS) return;
-    bars.classList.toggle("is-many", idle.length > 8);
-    while (bars.childElementCount < idle.length) bars.append(element("i"));
-    idle.forEach((share, rank) => bars.children[rank].style.setProperty("--share", share.toFixed(3)));
+  #slowest(row) {
+    const busy = row?.busy_ns ?? [];
+    if (!busy.length) return;
+    const most = busy.indexOf(Math.max(...busy));
+    const ratio = busy[most] / median(busy);
+    this.#set("slowest", `step ${row.step}`, `rank ${most}`, busy.length > 1 ? `${ratio.toFixed(2)} × the median rank` : "the only one",
+      ratio > SLOW_RANK ? "bad" : "", true);
+    const { bars } = this.cards.get("slowest");
+    if (busy.length > MOST_BARS) return;
+    bars.classList.toggle("is-many", busy.length > 8);
+    while (bars.childElementCount < busy.length) bars.append(element("i"));
+    busy.forEach((ns, rank) => bars.children[rank].style.setProperty("--share", (ns / busy[most]).toFixed(3)));
   }
 
   #spans(run, stats, held) {
@@ -117,7 +146,7 @@ export class Now {
     if (stats.missing_spans) lost.push(`${count(stats.missing_spans)} missing`);
     if (stats.dropped_spans) lost.push(`${count(stats.dropped_spans)} dropped`);
     const clock = Number.isFinite(uncertainty) ? ` · clock ± ${durationNs(uncertainty)}` : "";
-    this.#set("trace", "", count(held), (lost.join(", ") || "none lost") + clock, lost.length ? "bad" : "");
+    this.#set("trace", "", `${count(held)} spans`, (lost.join(", ") || "none lost") + clock, lost.length ? "bad" : "");
   }
 
   #set(name, when, value, note, tone = "", isWhole = false) {
@@ -127,6 +156,9 @@ export class Now {
     setText(card.value, number);
     setText(card.unit, unit);
     setText(card.note, note || "\u00a0");
+    card.note.title = note; // a narrow card cuts it off
     card.note.dataset.tone = tone;
   }
 }
+
+const hasTheory = (run) => Number.isFinite(run.theory?.bubble_share) && run.spec.grid.pp > 1;

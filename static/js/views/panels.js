@@ -4,17 +4,23 @@
  */
 
 import { throttled } from "../core/dom.js";
+import { readJson } from "../core/reading.js";
 
 const UPDATE_MS = 2000;
 
 const MODULES = {
   pipeline: () => import("./panels/pipeline.js"),
+  explain: () => import("./panels/explain.js"),
+  memory: () => import("./panels/memory.js"),
   comments: () => import("./panels/comments.js"),
   log: () => import("./panels/log.js"),
 };
 
 export class Panels {
-  /** `context`: `{run(), timeline, readBase, launchForm, comments, place}` (the form empty for who may not launch), which every view gets with `ask(fields)`, its data from the server. */
+  /**
+   * `context`: `{run(), timeline, readBase, plotly, launchForm, comments, place}` (the form empty for who may not launch), which
+   * every view gets with `ask(fields)`, its data from the server.
+   */
   constructor(box, context) {
     this.context = context;
     this.tabs = [...box.querySelectorAll('[role="tab"]')];
@@ -88,11 +94,8 @@ export class Panels {
     return this.mounted.get(name);
   }
 
-  async #ask(name, fields = {}) {
-    const query = new URLSearchParams(fields);
-    const answer = await fetch(`${this.context.readBase}panels/${name}.json?${query}`, { headers: { Accept: "application/json" } });
-    if (!answer.ok) throw new Error(`the view ${name} answered ${answer.status}`);
-    return answer.json();
+  #ask(name, fields = {}) {
+    return readJson(`${this.context.readBase}panels/${name}.json?${new URLSearchParams(fields)}`);
   }
 }
 

@@ -1,18 +1,21 @@
-/** The place in a run that an address, a link or a teammate's view asks for, shown as soon as it is here. */
+/** The view that an address, a link or a teammate asks for: arrangement, search, range and span, shown as soon as it is here. */
 
 import { addressOf, readAddress, writeAddress } from "../core/address.js";
 import { throttled } from "../core/dom.js";
 
 const KEEP_MS = 300;
+/** Longer views are told without what was folded; the server takes no longer ones. */
+const LONGEST = 2000;
 
 export class Place {
-  /** `hash`: what the page opens at. */
-  constructor(timeline, hash) {
-    this.timeline = timeline;
+  /** `tools` set arrangement and search; `hash`: what the page opens at. */
+  constructor(timeline, tools, hash) {
+    Object.assign(this, { timeline, tools });
     this.wanted = readAddress(hash);
     if (this.wanted.range) timeline.follow(false);
+    tools.set(this.wanted);
     const keep = throttled(KEEP_MS, () => this.#keep());
-    for (const name of ["view", "select", "follow"]) timeline.addEventListener(name, keep);
+    for (const name of ["view", "select", "follow", "arrange", "search"]) timeline.addEventListener(name, keep);
   }
 
   get isOnTheWay() {
@@ -21,15 +24,26 @@ export class Place {
 
   /** What an address would keep of what is seen now. */
   get hash() {
-    const { view, selected, isFollowing, hasChosenScale } = this.timeline;
-    return addressOf({ range: isFollowing || !hasChosenScale ? null : [view.fromNs, view.toNs], span: selected });
+    const { view, selected, camera, search, arrangement } = this.timeline;
+    const { by, folded, isSorted, isBare } = arrangement;
+    const range = camera.isFollowing || !camera.hasChosenScale ? null : [view.fromNs, view.toNs];
+    const seen = { range, span: selected, by, folded: [...folded], isSorted, isBare, search: search.text };
+    const whole = addressOf(seen);
+    return whole.length > LONGEST ? addressOf({ ...seen, folded: [] }) : whole;
   }
 
-  /** Shows what `hash` asks for: the whole of it, also that nothing is chosen. */
+  /** Shows the whole of what `hash` asks for, also that nothing is chosen or searched for. */
   go(hash, isAllHere) {
+    const asked = readAddress(hash);
+    this.tools.set(asked);
+    if (!asked.range) this.timeline.follow(true);
+    this.lookAt(hash, isAllHere);
+  }
+
+  /** Shows the range and the span that `hash` asks for; lanes stay arranged as they are. */
+  lookAt(hash, isAllHere) {
     this.wanted = readAddress(hash);
     if (!this.wanted.span) this.timeline.select(null);
-    if (!this.wanted.range) this.timeline.follow(true);
     this.show(isAllHere);
   }
 

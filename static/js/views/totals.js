@@ -1,17 +1,21 @@
-/** What the range in sight (or the range chosen) adds up to, over all ranks. */
+/** What the range chosen (or the range in sight) adds up to, by kind over all ranks, and by rank. */
 
 import { element, setText } from "../core/dom.js";
-import { durationNs, percent } from "../core/format.js";
+import { count, durationNs, percent } from "../core/format.js";
 import { ALL_KINDS, IS_COLLECTIVE, KIND, KIND_VARIABLE, KIND_WORD } from "../core/kinds.js";
 
 const COMPUTE = ALL_KINDS.filter((kind) => kind < KIND.WAIT);
 const TALK = ALL_KINDS.filter((kind) => IS_COLLECTIVE[kind] || kind === KIND.SEND || kind === KIND.RECEIVE);
+const COLUMNS = [["busy", COMPUTE], ["waiting", [KIND.WAIT]], ["transfers", TALK]];
+/** More ranks than this and the table by rank is built for a chosen range alone, not with every move of the view. */
+const MOST_LIVE_ROWS = 16;
+
+const sumOf = (kinds, totalNs) => kinds.reduce((sum, kind) => sum + totalNs[kind], 0);
 
 export class Totals {
   constructor({ totals, title }, timeline) {
     Object.assign(this, { box: totals, title, timeline });
-    timeline.addEventListener("totals", () => this.show());
-    timeline.addEventListener("range", () => this.show());
+    for (const event of ["totals", "range"]) timeline.addEventListener(event, () => this.show());
     this.lines = ["Compute lanes: busy", "Waiting for data", "In transfers and collectives"].map((words) => {
       const value = element("b", {}, "–");
       const bar = element("div", { class: "tl-total-bar" });
@@ -19,27 +23,50 @@ export class Totals {
       return { value, bar };
     });
     this.kinds = element("div", { class: "tl-kinds" });
-    this.box.append(this.kinds);
+    this.body = element("tbody");
+    const head = element("tr", {}, ...["rank", ...COLUMNS.map(([name]) => name), "spans"].map((name) => element("th", { scope: "col" }, name)));
+    this.table = element("table", { class: "tl-ranks" }, element("caption", { class: "visually-hidden" }, "By rank"), element("thead", {}, head), this.body);
+    this.box.append(this.kinds, element("div", { class: "tl-ranks-box", tabindex: "0", role: "region", "aria-label": "Totals by rank" }, this.table));
   }
 
   show() {
-    const { trace, view, range } = this.timeline;
+    const { trace, range } = this.timeline;
     setText(this.title, range ? `Chosen range, ${durationNs(range.toNs - range.fromNs)}, all ranks` : "Range in sight, all ranks");
-    const fromNs = Math.max(range?.fromNs ?? view.fromNs, trace.firstStartNs);
-    const toNs = Math.min(range?.toNs ?? view.toNs, trace.lastEndNs);
+    const [wantedFrom, wantedTo] = this.timeline.rangeOrView();
+    const fromNs = Math.max(wantedFrom, trace.firstStartNs);
+    const toNs = Math.min(wantedTo, trace.lastEndNs);
     if (!(toNs > fromNs)) return;
     const { totalNs, counts } = trace.totals(fromNs, toNs);
     const wholeNs = (toNs - fromNs) * trace.ranks.length;
-    [COMPUTE, [KIND.WAIT], TALK].forEach((kinds, at) => this.#line(this.lines[at], kinds, totalNs, wholeNs));
+    COLUMNS.forEach(([, kinds], at) => this.#line(this.lines[at], kinds, totalNs, wholeNs));
     this.kinds.replaceChildren(...[...COMPUTE, KIND.WAIT, ...TALK].filter((kind) => counts[kind] > 0).map((kind) => element(
-      "span", { title: `${counts[kind]} spans` }, element("i", { style: `background:var(${KIND_VARIABLE[kind]})` }), `${KIND_WORD[kind]} ${durationNs(totalNs[kind])}`,
+      "span", { title: `${count(counts[kind])} spans` }, element("i", { style: `background:var(${KIND_VARIABLE[kind]})` }),
+      `${KIND_WORD[kind]} ${durationNs(totalNs[kind])}`,
     )));
+    const hasRows = range || trace.ranks.length <= MOST_LIVE_ROWS;
+    this.table.hidden = !hasRows;
+    if (hasRows) this.#ranks(trace, fromNs, toNs);
   }
 
   #line({ value, bar }, kinds, totalNs, wholeNs) {
     const shown = kinds.filter((kind) => totalNs[kind] > 0);
-    const sum = shown.reduce((total, kind) => total + totalNs[kind], 0);
-    setText(value, percent(sum / wholeNs));
+    setText(value, percent(sumOf(shown, totalNs) / wholeNs));
     bar.replaceChildren(...shown.map((kind) => element("i", { style: `width:${(totalNs[kind] / wholeNs) * 100}%;background:var(${KIND_VARIABLE[kind]})` })));
+  }
+
+  #ranks(trace, fromNs, toNs) {
+    while (this.body.rows.length > trace.ranks.length) this.body.deleteRow(-1);
+    for (let rank = 0; rank < trace.ranks.length; rank++) {
+      const { totalNs, counts } = trace.totals(fromNs, toNs, rank);
+      const values = [...COLUMNS.map(([, kinds]) => durationNs(sumOf(kinds, totalNs))), count(counts.reduce((sum, each) => sum + each, 0))];
+      const row = this.body.rows[rank] ?? this.#newRow(rank, values.length);
+      values.forEach((value, at) => setText(row.cells[at + 1], value));
+    }
+  }
+
+  #newRow(rank, columns) {
+    const row = element("tr", {}, element("th", { scope: "row" }, String(rank)), ...Array.from({ length: columns }, () => element("td")));
+    this.body.append(row);
+    return row;
   }
 }

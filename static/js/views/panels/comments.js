@@ -63,7 +63,7 @@ export function mount(body, { comments, timeline, place }) {
   function spotOf(about, words) {
     const address = spotAddress(about);
     return address === null ? element("span", { class: "chip" }, words)
-      : element("button", { type: "button", class: "chip", title: "Show it on the timeline", onclick: () => place.go(address, true) }, words);
+      : element("button", { type: "button", class: "chip", title: "Show it on the timeline", onclick: () => place.lookAt(address, true) }, words);
   }
 
   /** The first press asks, the second does it. */

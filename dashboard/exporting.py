@@ -1,7 +1,7 @@
 """The Celery app of the exporter: it makes large exports of runs, one at a time.
 
 A worker's queue is no place for them: a run may keep a worker busy for days. Start it with
-`celery -A workers.exporting worker --pool solo`, with DJANGO_SETTINGS_MODULE=dashboard.settings.
+`celery -A dashboard.exporting worker --pool solo`, with DJANGO_SETTINGS_MODULE=dashboard.settings.
 """
 
 from __future__ import annotations

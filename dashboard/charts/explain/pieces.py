@@ -1,0 +1,116 @@
+"""A step's time, cut into what each cause costs. The pieces add up to the measured step time.
+
+Each piece is the difference between two steps of the simulator, of which the second has one more cause in it: equal
+stages, then the stages as they are cut, then actions as long as they were measured, then the slow ranks. What the
+simulator does not have is what the measured step takes beyond that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dashboard.charts.explain.seen import Seen
+from trainer.emulate.durations import durations_ms
+from trainer.schedules import schedule_of, stages_of
+from trainer.schedules.actions import Do
+from trainer.schedules.cuts import shares_of
+from trainer.schedules.simulate import simulate
+from trainer.spec import JobSpec
+
+MOST_SIMULATED = 4096  # stages × micro-batches
+NOTABLE_SLOWNESS = 1.1  # of a rank, against the usual one: less is noise
+
+
+@dataclass(frozen=True)
+class Piece:
+    """`ms` of a step. `key` is also what its remedies go by."""
+
+    key: str
+    title: str
+    ms: float
+    says: str
+
+
+def can_simulate(spec: JobSpec) -> bool:
+    return spec.grid.pp * spec.schedule.chunks * spec.schedule.micro_batches <= MOST_SIMULATED
+
+
+def step_ms(spec: JobSpec, slowness: Sequence[float] = ()) -> float:
+    """A step's actions by the simulator; `slowness` by place in the pipeline."""
+    shares = shares_of(spec)
+    if slowness:
+        for place, held in enumerate(stages_of(spec)):
+            for stage in held:
+                shares[stage] *= slowness[place]
+    return simulate(schedule_of(spec), durations_ms(spec), shares=shares).makespan
+
+
+def slowness_of_places(seen: Seen) -> list[float]:
+    """Of each place in the pipeline, the slowest rank's: the others of its place wait for it where they meet."""
+    found = [0.0] * seen.spec.grid.pp
+    for place, slow in zip(seen.places, seen.slowness, strict=True):
+        found[place] = max(found[place], slow)
+    return found
+
+
+def slow_ranks(seen: Seen) -> list[int]:
+    return [rank for rank, slow in enumerate(seen.slowness) if slow > NOTABLE_SLOWNESS * seen.usual]
+
+
+def pieces(seen: Seen) -> list[Piece]:
+    """In the order in which they add up; pieces of nothing are left out."""
+    spec = seen.timed
+    lasts = durations_ms(spec)
+    again_ms = spec.schedule.micro_batches * (lasts[Do.BACKWARD] - spec.pace.backward_ms)
+    work_ms = spec.schedule.micro_batches * (lasts[Do.FORWARD] + lasts[Do.BACKWARD])
+    even = spec.model_copy(update={"schedule": spec.schedule.model_copy(update={"layers": ()})})
+    fits_evenly = spec.model.layers % (spec.grid.pp * spec.schedule.chunks) == 0
+    usual = [seen.usual] * spec.grid.pp
+    with_cuts = step_ms(spec)
+    without_cuts = step_ms(even) if fits_evenly else with_cuts
+    as_long = step_ms(spec, usual)
+    late = slow_ranks(seen)
+    as_slow = step_ms(spec, slowness_of_places(seen)) if late else as_long
+    found = [
+        Piece("work", "Work", work_ms - again_ms, "The model's forwards and backwards, on an average rank."),
+        Piece("recompute", "Forwards run again", again_ms,
+              "Activation checkpointing keeps each layer's input alone and runs its forward again before its backward."),
+        Piece("bubble", "Bubble of the schedule", without_cuts - work_ms,
+              "Ranks idle while a step's first micro-batch comes to them and its last one leaves them."),
+        Piece("cuts", "Unequal stages", with_cuts - without_cuts, _cuts_words(spec)),
+        Piece("inside", "Inside actions", as_long - with_cuts, _inside_words(spec)),
+        Piece("slow-rank", "A slow rank" if len(late) < 2 else "Slow ranks", as_slow - as_long, _late_words(seen, late)),
+        Piece("messages", "Waiting in the pipeline" if spec.grid.pp > 1 else "Between micro-batches", seen.extent_ms - as_slow,
+              "What the work took beyond the simulated order of it: messages on their way, and ranks that woke up late."),
+        Piece("between", "Between steps", seen.period_ms - seen.extent_ms, _between_words(spec)),
+    ]
+    return [piece for piece in found if abs(piece.ms) > 1e-3 * seen.period_ms or piece.key == "work"]
+
+
+def _cuts_words(spec: JobSpec) -> str:
+    layers = list(spec.schedule.layers)
+    return f"Stages have {', '.join(map(str, layers))} layers, and all wait for the longest one." if layers else ""
+
+
+def _inside_words(spec: JobSpec) -> str:
+    split = [word for axis, word in (("tp", "tensor slices"), ("cp", "context parts"), ("ep", "expert parts"))
+             if getattr(spec.grid, axis) > 1]
+    if split:
+        return f"Actions last longer than the pace says: {' and '.join(split)} talk to each other inside them."
+    return "Actions last longer than the pace says: this machine's real work takes longer than what it stands for."
+
+
+def _late_words(seen: Seen, late: list[int]) -> str:
+    if not late:
+        return ""
+    worst = max(late, key=lambda rank: seen.slowness[rank])
+    over = seen.slowness[worst] / seen.usual - 1
+    others = f", and {len(late) - 1} more are slow" if len(late) > 1 else ""
+    return f"Rank {worst} takes {over:.0%} longer than its layers take on the other ranks, in the median of steps{others}."
+
+
+def _between_words(spec: JobSpec) -> str:
+    copies = spec.grid.copies * spec.grid.cp
+    shared = "gradients that are averaged when the last backward is over, " if copies > 1 else ""
+    return f"From a step's last backward to the next one's first forward: {shared}the optimizer, the next samples."

@@ -1,0 +1,19 @@
+"""A rank's memory: what each of its kinds is. The figure itself is a chart (dashboard.charts.memory)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dashboard.runs.models import Run
+from trainer.memory import predicted
+from trainer.trace.figures import MEMORY_DEFINITIONS
+
+
+def panel(run: Run, ask: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "definitions": [
+            {"title": one.title, "definition": one.definition, "formula": one.formula} for one in MEMORY_DEFINITIONS.values()
+        ],
+        "is_predicted": bool(predicted(run.spec)),
+    }

@@ -1,0 +1,81 @@
+/** In words: what a step's time goes into, what costs most, and what to try, with a way to the form so filled in. */
+
+import { element, setText } from "../../core/dom.js";
+import { durationNs, percent, plural } from "../../core/format.js";
+import { part, svg, table } from "./kit.js";
+
+const WIDTH = 1000;
+const BAR_PX = 34;
+const NARROWEST_LABEL = 46;
+
+export function mount(body, { run, launchForm, ask }) {
+  const words = element("p", { class: "explain-words", role: "status", "data-part": "explain-words" });
+  const rest = element("div", { class: "explain" });
+  body.replaceChildren(words, rest);
+  let shown = "";
+  let isLast = false; // asked after the run had ended
+
+  async function update() {
+    if (isLast) return;
+    const hasEnded = run().has_ended;
+    const found = await ask();
+    isLast = hasEnded;
+    setText(words, found.words);
+    const text = JSON.stringify(found);
+    if (text === shown || body.contains(document.activeElement?.closest(".remedy a"))) return; // not from under a person's finger
+    shown = text;
+    rest.replaceChildren(...(found.step_ms ? [wholePart(found, run()), causesPart(found, run(), launchForm)] : []));
+  }
+
+  return { update };
+}
+
+function wholePart({ pieces, step_ms: stepMs, steps }, { spec }) {
+  const title = `A step's ${durationNs(stepMs * 1e6)}, by cause`;
+  const rows = pieces.map(({ title: cause, ms, share, says }) => [cause, signed(ms), percent(share), says]);
+  const emulated = spec.pace.kind === "paced" ? " Actions take emulated time, which is theirs by the pace." : "";
+  const tells = `The median of ${plural(steps, "step")}. Each cause is what the simulated step takes longer with it; the last two are what the measured step took beyond the simulated one. Together they are the step time.${emulated}`;
+  return part(title, tells, drawing(pieces, title), table(title, ["Cause", "Of a step", "Share", "What it is"], rows));
+}
+
+/** One bar, a stretch for each cause; each also has its word and number in the table below. */
+function drawing(pieces, title) {
+  const shown = pieces.filter((piece) => piece.ms > 0);
+  const whole = shown.reduce((sum, piece) => sum + piece.ms, 0);
+  const made = svg("svg", { class: "explain-bar", viewBox: `0 0 ${WIDTH} ${BAR_PX}`, role: "img", "aria-label": `${title}: ${shown.map((piece) => `${piece.title} ${percent(piece.share)}`).join(", ")}`, preserveAspectRatio: "none" });
+  let x = 0;
+  for (const { key, title: cause, ms, share } of shown) {
+    const width = (ms / whole) * WIDTH;
+    const stretch = svg("rect", { class: `piece-${key}`, x, y: 0, width: Math.max(width - 2, 1), height: BAR_PX, rx: 3 });
+    stretch.append(svg("title", {}, `${cause}: ${signed(ms)}, ${percent(share)}`));
+    made.append(stretch);
+    x += width;
+  }
+  const legend = shown.map(({ key, title: cause, ms, share }) => element("li", {}, element("span", { class: `swatch piece-${key}` }), `${cause} `, element("span", { class: "muted" }, (ms / whole) * WIDTH < NARROWEST_LABEL ? signed(ms) : percent(share))));
+  return element("div", { class: "explain-whole" }, made, element("ul", { class: "legend" }, ...legend));
+}
+
+function causesPart({ causes }, { id }, launchForm) {
+  const items = causes.map((cause) => element(
+    "li", { class: "cause" },
+    element("div", { class: "cause-head" }, element("b", {}, cause.title), element("span", { class: "cause-cost" }, `${signed(cause.ms)} of each step, ${percent(cause.share)}`)),
+    element("p", { class: "muted" }, cause.says),
+    cause.remedies.length > 0 && element("ul", { class: "remedies" }, ...cause.remedies.map((one) => remedy(one, id, launchForm))),
+    cause.remedies.length === 0 && element("p", { class: "small muted" }, "No change of the job that the simulator knows would gain a hundredth of a step here."),
+  ));
+  const tells = "The dearest cause first. What a change would gain is the simulator's, for this job and this pace, each change by itself.";
+  return part("What to try", tells, items.length ? element("ol", { class: "causes" }, ...items) : element("p", {}, "Nothing: the step is nearly all work."));
+}
+
+function remedy({ title, says, gain_ms: gainMs, share, sets }, id, launchForm) {
+  const query = new URLSearchParams(sets);
+  const opens = launchForm && Object.keys(sets).length > 0;
+  return element(
+    "li", { class: "remedy" },
+    element("div", {}, element("b", {}, title), element("p", { class: "muted small" }, says)),
+    element("span", { class: "remedy-gain" }, element("b", {}, `−${durationNs(gainMs * 1e6)}`), element("span", { class: "muted small" }, `${percent(share)} less a step`)),
+    opens ? element("a", { class: "button", href: `${launchForm}?from=${id}&${query}`, "aria-label": `Open in the form: ${title}` }, "Open in the form") : element("span", {}),
+  );
+}
+
+const signed = (ms) => (ms < 0 ? `−${durationNs(-ms * 1e6)}` : durationNs(ms * 1e6));

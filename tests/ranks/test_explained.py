@@ -1,0 +1,71 @@
+"""Explain names what was planted in a paced run, and what it promises is what the changed run then saves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dashboard.runs.plan import plan
+from tests.ranks.explained import changed, measured
+from tests.ranks.launch import MOST_STOLEN, run
+from trainer import traffic
+from trainer.presets import preset
+from trainer.spec import JobSpec
+from trainer.trace.kinds import Kind
+
+pytestmark = pytest.mark.ranks
+
+GAIN_TOLERANCE = 0.1
+STEP_TOLERANCE = 0.03
+SLOW = {"pace.forward_ms": "40.0", "pace.backward_ms": "80.0", "steps": "5"}  # so that late wake-ups weigh little
+
+# Planted: the job, the cause that has to come first, and the beginning of the remedy that is tried.
+PLANTED = {
+    "few micro-batches": ("pipeline-1f1b", SLOW | {"schedule.micro_batches": "2"}, "bubble", "8 micro-batches"),
+    "unequal stages": ("pipeline-by-hand", SLOW, "cuts", "Stages of 2, 2, 2, 2"),
+    "slices across servers": (
+        "tensor-across-servers", {"steps": "5", "links.size_factor": "60"}, "inside", "All 4 tensor slices"),
+    "small messages on a ring": (
+        "allreduce-ring", {"steps": "6", "links.size_factor": "1", "links.slow_down": "20000"}, "between", "AllReduce by"),
+}
+
+
+@pytest.mark.parametrize("case", PLANTED)
+def test_what_was_planted_comes_first_and_the_gain_is_the_promised_one(case: str, tmp_path: Path) -> None:
+    key, sets, cause, title = PLANTED[case]
+    spec = changed(preset(key).spec, sets)
+    found = undisturbed(spec, tmp_path / "before")
+    first = found["causes"][0]
+    assert first["key"] == cause
+    remedy = next(one for one in first["remedies"] if one["title"].startswith(title))
+    then = undisturbed(changed(spec, remedy["sets"]), tmp_path / "after")
+    assert found["step_ms"] - then["step_ms"] == pytest.approx(remedy["gain_ms"], rel=GAIN_TOLERANCE)
+
+
+@pytest.mark.parametrize("key", ["allreduce-ring", "tensor-across-servers"])
+def test_traffic_by_formulas_is_what_ranks_hand_to_allreduces(key: str, tmp_path: Path) -> None:
+    spec = changed(preset(key).spec, {"steps": "3", "pace.kind": "real", "links.kind": "real"})
+    ran = run(spec, tmp_path).check()
+    for rank in range(spec.ranks):
+        seen = Counter(span.bytes for span in ran.of(Kind.ALL_REDUCE) if (span.rank, span.step) == (rank, 2))
+        assert seen == traffic.of_copies(spec) + traffic.of_slices(spec)
+
+
+@pytest.mark.parametrize("key", ["pipeline-1f1b", "pipeline-by-hand"])
+def test_the_launch_pages_step_time_is_the_paced_runs(key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dashboard.runs.fleet.workers", lambda client=None: [])
+    spec = changed(preset(key).spec, SLOW)
+    found = undisturbed(spec, tmp_path)
+    assert found["step_ms"] == pytest.approx(plan(spec).step_ms, rel=STEP_TOLERANCE)
+
+
+def undisturbed(spec: JobSpec, folder: Path) -> dict[str, Any]:
+    found = measured(spec, folder)
+    if found["realtime"] != {"granted"}:
+        pytest.skip(f"without the real-time class wake-ups are late: {found['realtime']}")
+    if found["stolen"] > MOST_STOLEN:
+        pytest.skip(f"the host took {found['stolen']:.1%} of this machine's time, so wake-ups are late")
+    return found

@@ -1,0 +1,87 @@
+"""What ranks have in memory, counted while they train, is what formulas say, to the byte."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from itertools import accumulate
+from pathlib import Path
+
+import pytest
+
+from tests.ranks.launch import Ran, run
+from tests.ranks.test_equals_one_process import DEEP, GPT, HOLDS, job
+from trainer.grid import Grid
+from trainer.memory import predicted
+from trainer.memory.predicted import micro_batch_bytes
+from trainer.schedules import schedule_of, stages_of
+from trainer.schedules.family import SCHEDULES
+from trainer.spec import ContextSplit, GridSpec, JobSpec, Perceptron, SplitsSpec, TensorSplit, parse
+from trainer.trace.kinds import MODEL_WORK
+
+pytestmark = pytest.mark.ranks
+
+
+def peaks(ran: Ran) -> list[dict[str, float]]:
+    return [
+        {kind: max(value for _, value in values) for (of, kind), values in ran.memory.items() if of == rank}
+        for rank in range(ran.spec.ranks)
+    ]
+
+
+def assert_as_predicted(ran: Ran) -> None:
+    grid, expected = Grid.of(ran.spec.grid), predicted(ran.spec)
+    assert peaks(ran) == [asdict(expected[grid.address(rank).pp]) for rank in range(ran.spec.ranks)]
+
+
+def trained(spec: JobSpec, folder: Path) -> Ran:
+    return run(parse(spec.to_json()), folder).check()
+
+
+@pytest.mark.parametrize("split", [False, True], ids=["whole", "split"])
+@pytest.mark.parametrize("schedule", ["naive", "gpipe", "1f1b"])
+def test_a_pipeline_of_one_stage_a_rank(tmp_path: Path, schedule: str, split: bool) -> None:
+    assert_as_predicted(trained(job(GPT, GridSpec(pp=4), schedule, split=split), tmp_path))
+
+
+@pytest.mark.parametrize(("schedule", "ranks", "chunks"), [
+    ("zb-h1", 4, 1), ("interleaved", 2, 2), ("breadth-first", 2, 2), ("interleaved-zb", 2, 2), ("zb-v", 4, 2),
+    ("dualpipe-v", 2, 2), ("interleaved", 1, 2),
+])
+def test_schedules_of_their_own_kind(tmp_path: Path, schedule: str, ranks: int, chunks: int) -> None:
+    assert_as_predicted(trained(job(DEEP, GridSpec(pp=ranks), schedule, chunks=chunks), tmp_path))
+
+
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b"])
+def test_the_peak_is_the_bound_times_one_micro_batch(tmp_path: Path, schedule: str) -> None:
+    """GPipe holds all micro-batches, 1F1B as many as there are stages from here on."""
+    spec = job(GPT, GridSpec(pp=4), schedule, micro_batches=6, batch=24)
+    ran = trained(spec, tmp_path)
+    sizes = micro_batch_bytes(spec, stages_of(spec))
+    for rank, peak in enumerate(peaks(ran)):
+        bound = 6 if schedule == "gpipe" else min(6, 4 - rank)
+        assert SCHEDULES[schedule].held(rank, 4, 6, 1) == bound
+        assert peak["activations"] / sizes[rank].forward == bound
+        spans = sorted((span for span in ran.of(*MODEL_WORK) if (span.rank, span.step) == (rank, 1)), key=lambda s: s.start_ns)
+        assert max(accumulate(HOLDS.get(span.kind, 0) for span in spans)) == bound
+    assert len(schedule_of(spec)) == 4
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize(("grid", "splits"), [
+    (GridSpec(dp=2), SplitsSpec()),
+    (GridSpec(tp=2), SplitsSpec()),
+    (GridSpec(tp=2), SplitsSpec(tensor=TensorSplit(sequence_parallel=True))),
+    (GridSpec(cp=2), SplitsSpec()),
+    (GridSpec(cp=2), SplitsSpec(context=ContextSplit(attention="all_to_all"))),
+    (GridSpec(pp=2, cp=2), SplitsSpec(context=ContextSplit(order="zigzag"))),
+    (GridSpec(dp=2, pp=2, tp=2), SplitsSpec()),
+], ids=["dp2", "tp2", "tp2-sequence", "cp2-ring", "cp2-heads", "pp2-cp2-zigzag", "dp2-pp2-tp2"])
+def test_what_is_shared_inside_a_stage(tmp_path: Path, grid: GridSpec, splits: SplitsSpec, precision: str) -> None:
+    spec = job(GPT, grid, "1f1b").model_copy(update={"splits": splits, "precision": precision, "steps": 3})
+    assert_as_predicted(trained(spec, tmp_path))
+
+
+@pytest.mark.parametrize("split", [False, True], ids=["whole", "split"])
+@pytest.mark.parametrize("grid", [GridSpec(pp=4), GridSpec(dp=2)], ids=["pp4", "dp2"])
+def test_a_perceptron(tmp_path: Path, grid: GridSpec, split: bool) -> None:
+    assert_as_predicted(trained(job(Perceptron(hidden_layers=3), grid, "1f1b", split=split, optimizer="sgd"), tmp_path))

@@ -1,0 +1,130 @@
+"""Explain names what costs most, on steps in which one cause was planted, and its pieces are the whole step."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from dashboard.charts.explain import explanation
+from dashboard.charts.explain.pieces import step_ms
+from dashboard.charts.explain.remedies import balanced
+from dashboard.charts.panels import explain as explain_panel
+from dashboard.charts.panels import panels_of
+from dashboard.runs.intake import as_value, checked, with_changes
+from trainer.emulate.durations import durations_ms
+from trainer.grid import Grid
+from trainer.presets import PRESETS, preset
+from trainer.schedules import stages_of
+from trainer.schedules.actions import Do
+from trainer.schedules.cuts import layers_of
+from trainer.spec import parse
+
+PIPELINE = {"grid": {"pp": 4}, "pace": {"kind": "paced"}, "batch": 32, "model": {"name": "gpt", "layers": 4}}
+
+
+def rows(spec, slow_ranks=None, messages_ms=0.0, between_ms=3.0, steps=5):
+    """Steps as the recorder figures them, of a machine that keeps to the simulator but for what is planted."""
+    slow = [(slow_ranks or {}).get(rank, 1.0) for rank in range(spec.ranks)]
+    places = [Grid.of(spec.grid).address(rank).pp for rank in range(spec.ranks)]
+    of_place = [max(slow[rank] for rank in range(spec.ranks) if places[rank] == place) for place in range(spec.grid.pp)]
+    extent_ms = step_ms(spec, of_place) + messages_ms
+    lasts, layers = durations_ms(spec), layers_of(spec)
+    whole = spec.schedule.micro_batches * (lasts[Do.FORWARD] + lasts[Do.BACKWARD]) * spec.grid.pp / spec.model.layers
+    busy = [whole * sum(layers[stage] for stage in stages_of(spec)[places[rank]]) * slow[rank] for rank in range(spec.ranks)]
+    period_ms = extent_ms + between_ms
+    return [{
+        "step": step, "complete": True, "work_start_ns": step * period_ms * 1e6,
+        "work_end_ns": (step * period_ms + extent_ms) * 1e6, "period_ns": period_ms * 1e6, "busy_ns": [ms * 1e6 for ms in busy],
+    } for step in range(steps)]
+
+
+def spec_of(**changes):
+    return parse(PIPELINE | changes)
+
+
+@pytest.mark.parametrize("key", PRESETS)
+def test_the_pieces_of_a_step_add_up_to_it(key):
+    spec = preset(key).spec
+    if spec.pace.kind != "paced":
+        spec = spec.model_copy(update={"pace": preset("pipeline-1f1b").spec.pace})
+    found = explanation(spec, rows(spec, {0: 1.4}, messages_ms=7, between_ms=11))
+    assert sum(piece["ms"] for piece in found["pieces"]) == pytest.approx(found["step_ms"], rel=0.01)
+    assert json.loads(json.dumps(found)) == found
+
+
+PLANTED = {
+    "bubble": (spec_of(schedule={"micro_batches": 2}), {}),
+    "cuts": (preset("pipeline-by-hand").spec, {}),
+    "slow-rank": (spec_of(model={"name": "gpt", "layers": 16}, schedule={"micro_batches": 16}), {"slow_ranks": {2: 1.5}}),
+    "messages": (spec_of(schedule={"micro_batches": 16}), {"messages_ms": 400}),
+    "between": (preset("parameter-server").spec, {"between_ms": 90}),
+}
+
+
+@pytest.mark.parametrize("cause", PLANTED)
+def test_a_planted_cause_is_named_first(cause):
+    spec, planted = PLANTED[cause]
+    found = explanation(spec, rows(spec, **planted))
+    first = found["causes"][0]
+    assert first["key"] == cause
+    assert f"{first['title'][0].lower()}{first['title'][1:]}" in found["words"]
+    gains = [remedy["gain_ms"] for remedy in first["remedies"]]
+    assert gains == sorted(gains, reverse=True)
+    assert all(0 < gain <= first["ms"] * 1.001 for gain in gains), "nothing gains more than its cause costs"
+
+
+@pytest.mark.parametrize("cause", ["bubble", "cuts", "slow-rank"])
+def test_what_a_change_gains_is_what_the_changed_job_takes_less(cause):
+    spec, planted = PLANTED[cause]
+    found = explanation(spec, rows(spec, **planted))
+    slow = planted.get("slow_ranks", {})
+    remedies = [remedy for remedy in found["causes"][0]["remedies"] if remedy["sets"]]
+    assert remedies
+    for remedy in remedies:
+        changed = checked(with_changes(spec.model_dump(), {path: as_value(text) for path, text in remedy["sets"].items()}))
+        then = explanation(changed, rows(changed, slow))
+        assert found["step_ms"] - then["step_ms"] == pytest.approx(remedy["gain_ms"], rel=0.02)
+
+
+def test_few_micro_batches_are_the_first_thing_to_change():
+    spec = spec_of(schedule={"micro_batches": 2})
+    best = explanation(spec, rows(spec))["causes"][0]["remedies"][0]
+    assert best["title"] == "8 micro-batches in place of 2"
+    assert best["sets"] == {"schedule.micro_batches": "8", "pace.forward_ms": "5.0", "pace.backward_ms": "10.0"}
+
+
+def test_a_slow_rank_is_named_and_gets_fewer_layers():
+    spec = spec_of(model={"name": "gpt", "layers": 16}, schedule={"micro_batches": 16})
+    cause = explanation(spec, rows(spec, {2: 1.5}))["causes"][0]
+    assert cause["says"].startswith("Rank 2 takes 50% longer")
+    mend, fewer = cause["remedies"]
+    assert mend["sets"] == {} and "rank 2" in mend["title"]
+    assert fewer["sets"] == {"schedule.layers": "[4, 4, 3, 5]"}
+
+
+def test_at_real_pace_work_is_what_was_measured():
+    paced = spec_of()
+    real = paced.model_copy(update={"pace": paced.pace.model_copy(update={"kind": "real"})})
+    ms = [[piece["ms"] for piece in explanation(spec, rows(paced))["pieces"]] for spec in (real, paced)]
+    assert ms[0] == pytest.approx(ms[1])
+
+
+def test_layers_are_dealt_so_that_the_longest_stage_is_short():
+    assert balanced(8, [1, 1, 1, 1]) == [2, 2, 2, 2]
+    assert balanced(10, [1, 1, 1, 1]) == [2, 2, 3, 3]
+    assert balanced(7, [1, 1, 3, 1]) == [2, 2, 1, 2]
+
+
+def test_before_the_first_step_and_for_huge_steps_it_says_so():
+    spec = spec_of()
+    assert "not there yet" in explanation(spec, [])["words"]
+    assert "not there yet" in explanation(spec, [row | {"complete": False} for row in rows(spec)])["words"]
+    huge = spec.model_copy(update={"schedule": spec.schedule.model_copy(update={"micro_batches": 4096})})
+    assert "not simulated" in explanation(huge, rows(spec))["words"]
+
+
+def test_every_job_has_the_panel_and_it_reads_the_latest_rows(monkeypatch):
+    spec = spec_of()
+    assert all("explain" in {one.key for one in panels_of(one.spec)} for one in PRESETS.values())
+    monkeypatch.setattr(explain_panel, "recent_rows", lambda run: rows(run.spec))
+    assert explain_panel.panel(SimpleNamespace(spec=spec), {})["steps"] == 4, "the first step is warming up"

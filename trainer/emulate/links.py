@@ -1,0 +1,128 @@
+"""Modelled links: when a message over them would arrive, with whatever else is on its way through the same ports.
+
+A rank has a port of its own to its server's other ranks. To other servers all ranks of a server share as many
+network ports as it has. A port sends one message after the other, and receives likewise; ranks on this machine keep a
+common book of when each port is free, so that groups that know nothing of each other slow each other down.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import struct
+import threading
+import time
+from pathlib import Path
+
+from trainer.emulate.link_classes import LinkClass
+from trainer.placement import Placement, link_between
+from trainer.spec import JobSpec
+
+_FREE = struct.Struct("<q")  # when a port is free again, in this machine's monotonic ns
+
+
+class PortBook:
+    """Shared memory of one run: a number for each port. `path` is a file that all ranks of the run open."""
+
+    def __init__(self, path: Path, ports: int):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        os.ftruncate(self._file, max(1, ports) * _FREE.size)  # whoever comes later changes nothing
+        self._memory = mmap.mmap(self._file, max(1, ports) * _FREE.size)
+        self._lock = threading.Lock()  # a file's lock is between processes, not between threads
+
+    def reserve(self, ports: tuple[int, ...], from_ns: int, duration_ns: int) -> int:
+        """When a transfer through all `ports` that is ready at `from_ns` will have passed them, ns."""
+        with self._lock:
+            fcntl.lockf(self._file, fcntl.LOCK_EX)
+            try:
+                end_ns = max(from_ns, *(self._free_ns(port) for port in ports)) + duration_ns
+                for port in ports:
+                    _FREE.pack_into(self._memory, port * _FREE.size, end_ns)
+                return end_ns
+            finally:
+                fcntl.lockf(self._file, fcntl.LOCK_UN)
+
+    def _free_ns(self, port: int) -> int:
+        return int(_FREE.unpack_from(self._memory, port * _FREE.size)[0])
+
+
+class Ports:
+    """The numbers of ports: for each rank out and in within its server, for each server's network ports out and in."""
+
+    def __init__(self, spec: JobSpec, placement: Placement):
+        self._placement, self._per_server = placement, spec.links.ports_per_server
+        self._ranks = len(placement.servers)
+        self.count = 2 * (self._ranks + (max(placement.servers) + 1) * self._per_server)
+        at_server: dict[int, int] = {}
+        self._local = []  # each rank's place among those of its server
+        for server in placement.servers:
+            self._local.append(at_server.get(server, 0))
+            at_server[server] = self._local[-1] + 1
+
+    def between(self, source: int, target: int) -> tuple[int, int]:
+        """The port that `source` sends by and the one that `target` receives by."""
+        if self._placement.distance(source, target) == "server":
+            return 2 * source, 2 * target + 1
+        return 2 * self._network(source), 2 * self._network(target) + 1
+
+    def _network(self, rank: int) -> int:
+        return self._ranks + self._placement.servers[rank] * self._per_server + self._local[rank] % self._per_server
+
+
+def as_counted(spec: JobSpec, placement: Placement, source: int, target: int) -> LinkClass:
+    """The link as a payload's bytes see it: slowed down, and of sizes that count for more."""
+    link, links = link_between(spec, placement, source, target), spec.links
+    return LinkClass(link.word, link.latency_seconds * links.slow_down,
+                     link.bytes_per_second / links.slow_down / links.size_factor)
+
+
+class Links:
+    """The links of `rank` in a job whose `links.kind` is modelled. `book` is where the job's ranks keep their ports."""
+
+    def __init__(self, spec: JobSpec, rank: int, book: Path):
+        self._rank = rank
+        self._spec, self._placement = spec, Placement.of(spec.grid, spec.placement)
+        self._ports = Ports(spec, self._placement)
+        self._book = PortBook(book, self._ports.count)
+        self.slowed: dict[tuple[int, int | None], float] = {}  # by two ranks, or one and None for all of its links
+
+    @property
+    def words(self) -> str:
+        links = self._spec.links
+        return f"modelled, {links.slow_down:g} times slower; sizes count {links.size_factor:g} times"
+
+    def as_counted(self, source: int, target: int) -> LinkClass:
+        """The link as a payload's bytes see it: slowed down, by faults as well, and of sizes that count for more."""
+        link, slower = as_counted(self._spec, self._placement, source, target), self._slowness(source, target)
+        return LinkClass(link.word, link.latency_seconds * slower, link.bytes_per_second / slower)
+
+    def _slowness(self, source: int, target: int) -> float:
+        factor = 1.0
+        for (rank, peer), slower in self.slowed.items():
+            ends = {source, target}
+            if rank in ends and (peer is None or {rank, peer} == ends):
+                factor *= slower
+        return factor
+
+    def word(self, peer: int) -> str:
+        return f"emulated {self.as_counted(self._rank, peer).word}"
+
+    def arrival_ns(self, target: int, size_bytes: int, from_ns: int) -> int:
+        """When `size_bytes` that are ready at `from_ns` will be at rank `target`: from now on they are on their way."""
+        link = self.as_counted(self._rank, target)
+        passing_ns = round(size_bytes / link.bytes_per_second * 1e9)
+        passed_ns = self._book.reserve(self._ports.between(self._rank, target), from_ns, passing_ns)
+        return passed_ns + round(link.latency_seconds * 1e9)
+
+
+def links_of(spec: JobSpec, rank: int, folder: Path) -> Links | None:
+    """None where links are real."""
+    return Links(spec, rank, folder / "ports") if spec.links.kind == "modelled" else None
+
+
+def sleep_until(moment_ns: int) -> None:
+    left_ns = moment_ns - time.monotonic_ns()
+    if left_ns > 0:
+        time.sleep(left_ns * 1e-9)

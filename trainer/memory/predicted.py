@@ -1,0 +1,152 @@
+"""The most that each rank of a job will have in memory, by kind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from itertools import accumulate
+
+from trainer.memory.activations import ELEMENT_BYTES, Ends, StageBytes, hand_off_bytes, sample_bytes, stage_bytes, target_bytes
+from trainer.memory.sizes import SHARED_OUT
+from trainer.memory.stages import Shape, stage_parameters
+from trainer.schedules import SCHEDULES, schedule_of, stages_of
+from trainer.schedules.actions import Action, Do, Schedule
+from trainer.schedules.cuts import layers_of
+from trainer.spec import JobSpec
+from trainer.splits.sizes import RECEIVES_AHEAD, STAMP_BYTES
+
+COVERED = ("perceptron", "gpt")  # models
+MOST_ACTIONS = 30_000  # of all ranks, that are gone through one by one
+MOMENTS = {"sgd": 0, "adamw": 2}
+STEP_COUNT_BYTES = 4  # of each parameter tensor, beside AdamW's moments
+
+
+@dataclass(frozen=True)
+class RankMemory:
+    """Bytes; each kind's peak. They need not fall together, so the total is what a rank has at most."""
+
+    weights: int
+    gradients: int
+    optimizer: int
+    activations: int
+    buffers: int  # the step's samples, messages between stages, DDP's buckets
+
+    @property
+    def total(self) -> int:
+        return sum(astuple(self))
+
+
+def predicted(spec: JobSpec) -> list[RankMemory]:
+    """By place in the pipeline: copies, parts and slices of a place have the same. Empty where there are no formulas here:
+    for a mixture of experts, and for bf16, whose activations are of two sizes.
+
+    Where copies share parameters out unevenly, it is that of the one with most. Of a step too long to go through
+    activations are a bound: as many as the schedule holds, of the largest stage.
+    """
+    if spec.model.name not in COVERED or spec.precision not in ELEMENT_BYTES:
+        return []
+    mode = spec.splits.data.mode
+    stages = stages_of(spec)
+    count = sum(map(len, stages))
+    is_short = spec.schedule.name == "csv" or 3 * count * spec.schedule.micro_batches <= MOST_ACTIONS
+    schedule = schedule_of(spec) if is_short else None
+    sizes = micro_batch_bytes(spec, stages)
+    ranks = []
+    for place, own in enumerate(stages):
+        weights, gradients, optimizer = _states(spec, [s for stage in own for s in stage_parameters(spec, stage)], mode)
+        buckets = gradients if mode == "ddp" and _copies(spec) > 1 else 0
+        ranks.append(RankMemory(
+            weights, gradients, optimizer,
+            _activations(spec, place, own, sizes, schedule),
+            _samples(spec, own, count) + _messages(spec, place, own, count, schedule) + buckets,
+        ))
+    return ranks
+
+
+def micro_batch_bytes(spec: JobSpec, stages: list[list[int]]) -> dict[int, StageBytes]:
+    """Activations of one micro-batch, by stage; `stages` are those of each place."""
+    home = {stage: place for place, held in enumerate(stages) for stage in held}
+    last = len(home) - 1
+    return {
+        stage: stage_bytes(spec, layers_of(spec)[stage], Ends(
+            first=stage == 0, last=stage == last,
+            input_travels=stage > 0 and home[stage - 1] != place,
+            gradient_travels=stage < last and home[stage + 1] != place,
+        ))
+        for stage, place in home.items()
+    }
+
+
+def peak_bytes(actions: list[Action], sizes: Mapping[int, StageBytes]) -> int:
+    """The most that lies between forwards and backwards as a rank goes through its actions."""
+    changes = {
+        (do, stage): change
+        for stage, size in sizes.items()
+        for do, change in (
+            (Do.FORWARD, size.forward), (Do.BACKWARD, -size.forward),
+            (Do.BACKWARD_INPUT, size.put_off - size.forward), (Do.BACKWARD_WEIGHT, -size.put_off),
+        )
+    }
+    return max(accumulate(changes[action.do, action.stage] for action in actions))
+
+
+def _copies(spec: JobSpec) -> int:
+    """Ranks that have the same stages and average their gradients."""
+    return spec.grid.dp * spec.grid.cp
+
+
+def _states(spec: JobSpec, shapes: list[Shape], mode: str) -> tuple[int, int, int]:
+    """Weights, gradients, optimizer."""
+    element, shared_out = ELEMENT_BYTES[spec.precision], SHARED_OUT.get(mode, ())
+
+    def held(kind: str) -> int:
+        return element * sum(_share(shape, _copies(spec) if kind in shared_out else 1) for shape in shapes)
+
+    moments = MOMENTS[spec.optimizer.name]
+    return held("weights"), held("gradients"), moments * held("optimizer") + bool(moments) * STEP_COUNT_BYTES * len(shapes)
+
+
+def _share(shape: Shape, ranks: int) -> int:
+    """Numbers of a parameter that the rank with most of it has, if ranks divide its rows."""
+    rows, *rest = shape
+    return -(-rows // ranks) * math.prod(rest)
+
+
+def _activations(spec: JobSpec, place: int, own: list[int], sizes: Mapping[int, StageBytes], schedule: Schedule | None) -> int:
+    if schedule is not None:
+        return peak_bytes(schedule[place], sizes)
+    held = SCHEDULES[spec.schedule.name].held(place, spec.grid.pp, spec.schedule.micro_batches, spec.schedule.chunks)
+    return held * max(max(sizes[stage].forward, sizes[stage].put_off) for stage in own)
+
+
+def _samples(spec: JobSpec, own: list[int], count: int) -> int:
+    """The first stage has the step's inputs, the last one its targets."""
+    samples = spec.micro_batch_samples * spec.schedule.micro_batches
+    return samples * ((0 in own) * sample_bytes(spec) + (count - 1 in own) * target_bytes(spec))
+
+
+def _messages(spec: JobSpec, place: int, own: list[int], count: int, schedule: Schedule | None) -> int:
+    """An envelope for each message that the rank sends in a step, used again in the next; and what is on its way in."""
+    edges = [edge for stage in own for edge in (stage - 1, stage + 1) if 0 <= edge < count and edge not in own]
+    letters = len(edges) * spec.schedule.micro_batches  # as many in as out
+    content = hand_off_bytes(spec)
+    envelope = STAMP_BYTES + content
+    if schedule is not None:
+        return letters * envelope + _arriving(schedule[place], own, count, letters, content)
+    has_neighbours = any(stage - 1 in own for stage in own)
+    return (letters + RECEIVES_AHEAD) * envelope + has_neighbours * spec.schedule.micro_batches * content
+
+
+def _arriving(actions: list[Action], own: list[int], count: int, letters: int, content: int) -> int:
+    """The most that lies ready for actions to come: room for letters, and gradients from another stage on the same rank."""
+    taken = waiting = most = 0
+    for action in actions:
+        backward = action.do in (Do.BACKWARD, Do.BACKWARD_INPUT)
+        source = action.stage + (1 if backward else -1)
+        if action.do is not Do.BACKWARD_WEIGHT and 0 <= source < count:
+            taken += source not in own
+            waiting -= backward and source in own
+        most = max(most, min(RECEIVES_AHEAD, letters - taken) * (STAMP_BYTES + content) + waiting * content)
+        waiting += backward and action.stage - 1 in own
+    return most
