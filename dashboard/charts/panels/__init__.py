@@ -37,6 +37,7 @@ PANELS = (
     Panel("memory", "Memory",
           "What each rank has in memory over its latest steps, by what it is for, beside the most that formulas say.",
           memory.panel),
+    Panel("comments", "Comments", "What people say of this run, or of a spot in it: a range, a span, a rank."),
     Panel("log", "Log", "What a rank printed, as it prints it."),
 )
 
