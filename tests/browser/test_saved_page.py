@@ -71,4 +71,5 @@ def test_it_names_no_address_of_a_server(saved, stack):
     text = saved.read_text()
     assert stack.url not in text
     assert "/static/" not in text.split("<script>", 1)[0]
+    assert not any(f'data-part="{part}"' in text for part in ("people", "lead", "led")) and 'id="tab-comments"' not in text
     assert 'src="/' not in text and 'href="/' not in text
