@@ -46,3 +46,13 @@ def test_a_hung_rank_is_named_by_the_runs_verdict(stack):
     run = stack.wait_for_state(run_id, "failed", "finished", "lost", seconds=60)
     assert run["state"] == "failed" and run["reason"].startswith("Rank 2 did not come"), run
     assert run["failure"]["rank"] == 2
+
+
+def test_a_straggler_is_named_with_its_factor(stack):
+    run_id = stack.launch("straggler")
+    assert stack.wait_for_state(run_id, "finished", "failed", "lost", seconds=90)["state"] == "finished", stack.logs()
+    wait_for(lambda: stack.run(run_id)["sealed_at"], 30, "the run to be sealed")
+    [slow] = stack.run(run_id)["figures"]["slow_ranks"]
+    assert (slow["rank"], slow["from_step"]) == (2, 8)
+    print("the straggler's factor, 1.5 as ordered:", slow["factor"])
+    assert slow["factor"] == pytest.approx(1.5, rel=0.1)
