@@ -137,7 +137,8 @@ def _restarts(reader: StoreReader) -> list[tuple[int, int]]:
     found: dict[str, tuple[int, int]] = {}
     for mark in reader.marks():
         if mark["kind"] == "restart":
-            found[mark["text"]] = min(found.get(mark["text"], (mark["time_ns"], mark["step"])), (mark["time_ns"], mark["step"]))
+            when = mark["time_ns"], mark["step"]
+            found[mark["text"]] = min(found.get(mark["text"], when), when)
     return sorted(found.values())
 
 
