@@ -16,26 +16,37 @@ from trainer.grid import Grid
 from trainer.placement import Placement, slow_axes
 from trainer.spec import JobSpec
 
+MOST_SIMULATED = 64  # AllReduces of one size; the rest takes as long on average
 
-def all_reduce_ms(spec: JobSpec, algorithm: str, ranks: list[int], size_bytes: int) -> float:
-    """Of one AllReduce among `ranks`, as the emulated links let it through. "auto" is what is the quickest by α and β alone."""
+
+def step_ms(spec: JobSpec, algorithm: str, ranks: list[int], messages: Counter[int]) -> float:
+    """Of all AllReduces of a step among `ranks`, one behind the other, as the emulated links let them through.
+
+    `messages` are sizes in bytes and how often each. "auto" is for each size what is the quickest by α and β alone.
+    """
     placement = Placement.of(spec.grid, spec.placement)
 
     def link_of(one: int, other: int) -> LinkClass:
         return as_counted(spec, placement, ranks[one], ranks[other])
 
     names = ALGORITHMS["all_reduce"] if algorithm == "auto" else (algorithm,)
-    plan = by_cost([plan_of("all_reduce", name, len(ranks)) for name in names], size_bytes, link_of)[0][1]
-    return 1000 * _through_ports(plan, chunk_bytes(plan, size_bytes), link_of, Ports(spec, placement), ranks)
+    plans = [plan_of("all_reduce", name, len(ranks)) for name in names]
+    ports, seconds = Ports(spec, placement), 0.0
+    for size_bytes, count in messages.items():
+        plan = by_cost(plans, size_bytes, link_of)[0][1]
+        some = min(count, MOST_SIMULATED)
+        seconds += _through_ports(plan, chunk_bytes(plan, size_bytes), some, link_of, ports, ranks) * count / some
+    return 1000 * seconds
 
 
-def _through_ports(plan: Plan, sizes: list[int], link_of: LinkOf, ports: Ports, ranks: list[int]) -> float:
-    """Seconds from all ranks' beginning at once to the last one's end, where ranks of a server share its network ports.
+def _through_ports(plan: Plan, sizes: list[int], count: int, link_of: LinkOf, ports: Ports, ranks: list[int]) -> float:
+    """Seconds for `count` times the plan, where ranks of a server share its network ports.
 
-    As `trainer.collectives.cost.seconds`, but a message waits until both of its ports are free.
+    As `trainer.collectives.cost.seconds`, but a message waits until both of its ports are free, and a rank that is through
+    with one goes on to the next: ranks that had to wait for a port once come at another moment the next time.
     """
     ready, free = [0.0] * plan.ranks, dict.fromkeys(range(ports.count), 0.0)
-    for moves in plan.steps:
+    for moves in plan.steps * count:
         after = list(ready)
         for move in sorted(moves, key=lambda move: ready[move.source]):
             link = link_of(move.source, move.target)
@@ -46,11 +57,6 @@ def _through_ports(plan: Plan, sizes: list[int], link_of: LinkOf, ports: Ports, 
             after[move.target] = max(after[move.target], passed + link.latency_seconds)
         ready = after
     return max(ready)
-
-
-def step_ms(spec: JobSpec, algorithm: str, ranks: list[int], messages: Counter[int]) -> float:
-    """Of all AllReduces of a step, one behind the other; `messages` are sizes in bytes and how often each."""
-    return sum(count * all_reduce_ms(spec, algorithm, ranks, size_bytes) for size_bytes, count in messages.items())
 
 
 def between_steps(seen: Seen) -> list[Remedy]:
