@@ -43,7 +43,8 @@ def _words(found: Seen) -> str:
     cut = {piece.key: piece for piece in pieces(found)}
     work_ms = cut.pop("work").ms
     if not cut or max(piece.ms for piece in cut.values()) < NOTABLE * found.period_ms:
-        return f"A step takes {found.period_ms:.4g} ms, and {percent(work_ms / found.period_ms)} of it is work: nothing costs much."
+        share = percent(work_ms / found.period_ms)
+        return f"A step takes {found.period_ms:.4g} ms, and {share} of it is work: nothing else costs much."
     dearest = max(cut.values(), key=lambda piece: piece.ms)
     return (f"A step takes {found.period_ms:.4g} ms, of which {work_ms:.4g} ms are work. "
             f"What costs most besides: {dearest.title[0].lower()}{dearest.title[1:]}, {dearest.ms:.4g} ms "
