@@ -43,13 +43,15 @@ def from_pydantic(error: ValidationError) -> list[FieldError]:
 
 
 def _translated(item: Any) -> FieldError:
-    path = [part for part in item["loc"] if isinstance(part, str)]  # without the place in a list
+    path = [str(part) for part in item["loc"]]
+    if path[0] != "faults":  # of a list of numbers one does not say which is wrong
+        path = [part for part in path if not part.isdigit()]
     if path[:1] == ["model"] and len(path) > 1 and path[1] in ("perceptron", "gpt", "moe"):
         del path[1]  # pydantic names the chosen model inside the path; people do not write it
-    return FieldError(".".join(path), item["input"], _message(item))
+    return FieldError(".".join(path), item["input"], _message(item, path))
 
 
-def _message(item: Any) -> str:
+def _message(item: Any, path: list[str]) -> str:
     context = item.get("ctx", {})
     match item["type"]:
         case "extra_forbidden":
@@ -60,6 +62,10 @@ def _message(item: Any) -> str:
             return "a whole number would do"
         case "float_type":
             return "a number would do"
+        case "missing":
+            return f"it has no {path[-1]}; one would do, such as {{\"kind\": \"slow-rank\", \"rank\": 1, \"factor\": 2}}"
+        case "tuple_type" | "model_type" if path[0] == "faults":
+            return 'a list of faults would do, such as [{"kind": "slow-rank", "rank": 1, "step": 5, "factor": 2}]'
         case "tuple_type":
             return "a list of whole numbers would do, such as [1, 2, 1]"
         case "literal_error" | "union_tag_invalid":

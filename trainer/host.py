@@ -3,7 +3,7 @@
 `python -m trainer.host --socket NAME --parent PID` listens on the abstract unix socket NAME. A
 connection is a run: its first line is the request (`trainer.host_run.Request`), later lines are
 commands, `{"do": "stop" | "terminate" | "kill"}`; the host answers with lines of `started`, `steps`,
-`exit` for each rank, and `done`. A connection that ends takes its run with it. The line
+`exit` for each rank, `restarted` where all begin again, and `done`. A connection that ends takes its run with it. The line
 `{"status": true}` asks what this host can do, and is answered once torch is loaded.
 
 The loop has one thread and torch never computes in it: a fork of a process with threads would copy
@@ -156,7 +156,7 @@ class Host:
         elif message["do"] == "stop":
             connection.run.ask()
         else:
-            connection.run.signal({"terminate": signal.SIGTERM, "kill": signal.SIGKILL}[message["do"]])
+            connection.run.end({"terminate": signal.SIGTERM, "kill": signal.SIGKILL}[message["do"]])
 
     def _care(self) -> None:
         """Reap, send due signals, and let go of what is over."""
@@ -166,7 +166,7 @@ class Host:
                 run.reap()
                 run.climb()
                 if not connection.is_open:
-                    run.signal(signal.SIGKILL)
+                    run.end(signal.SIGKILL)
                 if run.is_over:
                     connection.is_open = False
             if not connection.is_open and connection.link.fileno() >= 0:

@@ -7,6 +7,8 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+from trainer.lives import FIRST_LIFE, Life
+
 
 @dataclass(frozen=True)
 class RankJob:
@@ -20,6 +22,7 @@ class RankJob:
     rendezvous_fd: int = -1
     redis_url: str = ""
     flush_ms: float = 100.0
+    life: Life = FIRST_LIFE
 
 
 class Control:
@@ -28,33 +31,60 @@ class Control:
     A stop has to fall between the same two steps on every rank. Whoever wants it sets
     `stop_requested`; rank 0, at the start of step s, answers by allowing steps up to s + 1. No rank
     can be further than that, since every step ends in an exchange with all others.
+
+    What a next life of the run has to know is here as well, since it outlives the ranks.
     """
 
-    _HEAD = struct.Struct("<qq")  # stop requested, last step allowed
-    _STEP = struct.Struct("<q")
+    _HEAD = struct.Struct("<qqq")  # stop requested, last step allowed, the run clock's zero in ns
+    _RANK = struct.Struct("<qqq")  # the step it is in, frames and spans written
+    _NUMBER = struct.Struct("<q")
     _NO_LIMIT = 2**62
 
     def __init__(self, ranks: int):
         self.ranks = ranks
-        self._memory = mmap.mmap(-1, self._HEAD.size + ranks * self._STEP.size)
-        self._HEAD.pack_into(self._memory, 0, 0, self._NO_LIMIT)
+        self._memory = mmap.mmap(-1, self._HEAD.size + ranks * self._RANK.size)
+        self._HEAD.pack_into(self._memory, 0, 0, self._NO_LIMIT, 0)
         for rank in range(ranks):
             self.begin_step(rank, -1)
 
     def request_stop(self) -> None:
-        self._STEP.pack_into(self._memory, 0, 1)
+        self._NUMBER.pack_into(self._memory, 0, 1)
+
+    @property
+    def stop_requested(self) -> bool:
+        return bool(self._NUMBER.unpack_from(self._memory, 0)[0])
 
     def begin_step(self, rank: int, step: int) -> None:
-        self._STEP.pack_into(self._memory, self._HEAD.size + rank * self._STEP.size, step)
+        self._NUMBER.pack_into(self._memory, self._at(rank), step)
 
     def steps(self) -> list[int]:
         """The step each rank is in; -1 before the first."""
-        return [self._STEP.unpack_from(self._memory, self._HEAD.size + rank * self._STEP.size)[0] for rank in range(self.ranks)]
+        return [self._NUMBER.unpack_from(self._memory, self._at(rank))[0] for rank in range(self.ranks)]
 
     def may_begin(self, rank: int, step: int) -> bool:
         """Whether `rank` may begin `step`, its steps begun before counting from 0."""
-        requested, last_allowed = self._HEAD.unpack_from(self._memory, 0)
+        requested, last_allowed, _ = self._HEAD.unpack_from(self._memory, 0)
         if rank == 0 and requested and last_allowed == self._NO_LIMIT:
             last_allowed = step + 1
-            self._STEP.pack_into(self._memory, self._STEP.size, last_allowed)
+            self._NUMBER.pack_into(self._memory, self._NUMBER.size, last_allowed)
         return step <= last_allowed
+
+    @property
+    def zero_ns(self) -> int:
+        return int(self._NUMBER.unpack_from(self._memory, 2 * self._NUMBER.size)[0])
+
+    def set_zero(self, zero_ns: int) -> None:
+        self._NUMBER.pack_into(self._memory, 2 * self._NUMBER.size, zero_ns)
+
+    def note_written(self, rank: int, frames: int, spans: int) -> None:
+        """Before the last of so many frames leaves: if it never does, its number shows that one is missing."""
+        self._NUMBER.pack_into(self._memory, self._at(rank) + 2 * self._NUMBER.size, spans)
+        self._NUMBER.pack_into(self._memory, self._at(rank) + self._NUMBER.size, frames)
+
+    def written(self, rank: int) -> tuple[int, int]:
+        """(frames, spans) that the rank has written, in all lives."""
+        _, frames, spans = self._RANK.unpack_from(self._memory, self._at(rank))
+        return frames, spans
+
+    def _at(self, rank: int) -> int:
+        return self._HEAD.size + rank * self._RANK.size

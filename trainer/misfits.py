@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.complaints import FieldError, choices
+from trainer.emulate.devices import device_misfits
+from trainer.emulate.faults import fault_misfits
 from trainer.network_misfits import network_misfits
 from trainer.schedules import fits, puts_off_weights
 
@@ -35,7 +37,7 @@ def complaints(spec: JobSpec) -> list[FieldError]:
                   for axis in ("cp", "tp") if getattr(grid, axis) != 1]
     else:
         found += _head_misfits(spec.model) + _tensor_misfits(spec, spec.model) + _context_misfits(spec, spec.model)
-    return found + network_misfits(spec)
+    return found + network_misfits(spec) + device_misfits(spec) + fault_misfits(spec)
 
 
 def _data_misfits(spec: JobSpec) -> list[FieldError]:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import signal
 import threading
+import traceback
+from functools import partial
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
+from trainer.checkpoints import Checkpoints
 from trainer.collectives.own import OwnCollectives
+from trainer.emulate.faults import RankFaults
 from trainer.emulate.links import links_of
+from trainer.emulate.strikes import Strikes
+from trainer.ends import FINISHED, STOPPED, TERMINATED, TIMED_OUT
 from trainer.folder import spill_file
 from trainer.grid import Grid
 from trainer.job import Control, RankJob
@@ -28,30 +35,38 @@ from trainer.trace.sinks import FileSink, RedisSink, Sink
 from trainer.trace.writer import Writer
 from trainer.training import Training
 
-FINISHED = 0
-STOPPED = 10
-TERMINATED = 143  # what a shell says of a process that SIGTERM ended
-
 
 def main(job: RankJob, control: Control) -> int:
-    """FINISHED, or STOPPED if a stop was requested before the last step. Whatever goes wrong is raised."""
+    """FINISHED, STOPPED if a stop was requested before the last step, or TIMED_OUT; whatever else goes wrong is raised."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # in every thread to come; one waits for it
     torch.set_num_threads(1)
     spec = parse(job.spec_json)
     training = Training(spec, job.rank, device_of(job, spec))
     realtime = ask_for_realtime(spec)  # not before: loading is real work, and gloo's threads are to inherit it
-    writer = Writer(job.rank, _sink(job), spill_file(job.folder, job.rank), job.flush_ms)
+    life = job.life
+    writer = Writer(job.rank, _sink(job), spill_file(job.folder, job.rank), job.flush_ms,
+                    written=(life.frames, life.spans), note=partial(control.note_written, job.rank))
+    is_final = life.number >= spec.restarts
     try:
+        if life.number:
+            writer.mark("restart", life.words, life.first_step)
         writer.mark("realtime", realtime)
-        _leave_on_sigterm(writer)
-        return _run(job, spec, control, training, writer)
+        _leave_on_sigterm(writer, is_final)
+        code = _run(job, spec, control, training, writer)
+        is_final = True
+        return code
+    except RuntimeError as error:
+        if not _is_time_out(error):
+            raise
+        traceback.print_exc()
+        return TIMED_OUT
     finally:
-        writer.close()
+        writer.close(final=is_final)
 
 
 def _run(job: RankJob, spec: JobSpec, control: Control, training: Training, writer: Writer) -> int:
     store = join(job, spec)
-    clock = SharedClock(job.rank, store, writer)
+    clock = SharedClock(job.rank, store, writer, job.life.zero_ns, control.set_zero)
     grid = Grid.of(spec.grid)
     groups = axis_groups(grid, job.rank, spec)
     letters = message_groups(grid, job.rank, groups, spec)
@@ -60,24 +75,29 @@ def _run(job: RankJob, spec: JobSpec, control: Control, training: Training, writ
     if links is not None:
         writer.mark("links", links.words)
     own = None
+    if spec.collectives.own or any(fault.kind == "lost-message" for fault in spec.faults):
+        writer.add = InOrder(writer.add, Lane.POINT_TO_POINT)  # other threads send while the training thread does
     if spec.collectives.own:
-        writer.add = InOrder(writer.add, Lane.POINT_TO_POINT)  # its threads send while the training thread does
         own = OwnCollectives(spec.collectives.model_dump(), writer.add, lambda text: writer.mark("algorithm", text), links)
-    probes = (
-        CollectiveProbe(writer.add, _names(groups), current.get, own),
-        OptimizerProbe(writer.add, current.get),
-    )
-    for probe in probes:
-        probe.install()
-    training.connect(groups, letters, clock.run_clock, writer, links)
+    collectives = CollectiveProbe(writer.add, _names(groups), current.get, own)
+    collectives.install("CUDA" if spec.device == "cuda" else "CPU")
+    optimizers = OptimizerProbe(writer.add, current.get)
+    optimizers.install()
+    faults = RankFaults(spec, job.rank, job.life.reached_step)
+    training.connect(groups, letters, clock.run_clock, writer, links, faults.slowness)
+    strikes = Strikes(faults, writer, training.letters, links)
+    checkpoints = training.checkpoints(job.rank, job.folder)
+    if job.life.first_step:
+        checkpoints.restore(job.life.first_step)
     gc.freeze()  # what is here now stays; the collector need not look at it in every step
     dist.barrier()  # all begin the first step together, or it would show who came late
-    done = _loop(job.rank, spec.steps, control, training, current)
+    done = _loop(job, spec.steps, control, training, current, strikes, checkpoints)
     dist.barrier()
+    checkpoints.close()
     if training.prove_equal():
         writer.mark("parameters", "equal")
-    for probe in probes:
-        probe.remove()
+    collectives.remove()
+    optimizers.remove()
     training.memory.remove()
     clock.close()
     dist.destroy_process_group()
@@ -101,17 +121,25 @@ class _Step:
         return self.number
 
 
-def _loop(rank: int, steps: int, control: Control, training: Training, current: _Step) -> int:
-    """How many steps were done."""
-    done = 0
-    while done < steps and control.may_begin(rank, done):
-        control.begin_step(rank, done)
+def _loop(job: RankJob, steps: int, control: Control, training: Training, current: _Step, strikes: Strikes,
+          checkpoints: Checkpoints) -> int:
+    """How many steps were done, in all lives."""
+    done = job.life.first_step
+    while done < steps and control.may_begin(job.rank, done):
+        control.begin_step(job.rank, done)
         current.number = done
+        strikes.begin(done)
         training.step(done)
         done += 1
+        checkpoints.after(done)
     current.number = NONE
-    control.begin_step(rank, done)  # past the last one: whoever counts finished steps sees them all
+    control.begin_step(job.rank, done)  # past the last one: whoever counts finished steps sees them all
     return done
+
+
+def _is_time_out(error: RuntimeError) -> bool:
+    """Whether torch gave up waiting for another rank; it has no error of its own for that."""
+    return re.search(r"timed? ?out", str(error), re.IGNORECASE) is not None
 
 
 def _sink(job: RankJob) -> Sink:
@@ -121,14 +149,14 @@ def _sink(job: RankJob) -> Sink:
     return FileSink(job.folder / "frames" / f"rank-{job.rank}.frames")
 
 
-def _leave_on_sigterm(writer: Writer) -> None:
+def _leave_on_sigterm(writer: Writer, is_final: bool) -> None:
     """Save what was recorded, then leave, whatever the training thread waits for.
 
     A Python handler would run only when that thread is back in Python, which it is not while gloo waits for a peer.
     """
     def wait() -> None:
         signal.sigwait({signal.SIGTERM})
-        writer.close(2.0)
+        writer.close(2.0, is_final)
         os._exit(TERMINATED)
 
     threading.Thread(target=wait, name="sigterm", daemon=True).start()

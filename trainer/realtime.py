@@ -13,7 +13,7 @@ def ask_for_realtime(spec: JobSpec) -> str:
     Without it a wake-up can be a scheduler's tick of 4 ms late, which a bubble of paced ranks shows.
     Ranks that really compute do not ask: they would starve the services beside them.
     """
-    if spec.pace.kind != "paced":
+    if not spec.pace.is_emulated:
         return "not asked"
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))

@@ -21,7 +21,7 @@ class Recipe:
     def __init__(self, spec: JobSpec, owned: Sequence[nn.Parameter], norm: GradientNorm | None):
         self._spec, self._steps, self._norm = spec.optimizer, spec.steps, norm
         self._owned = owned
-        self._optimizer = optimizer_of(spec.optimizer, owned) if owned else None  # a server's copies have none
+        self.optimizer = optimizer_of(spec.optimizer, owned) if owned else None  # a server's copies have none
 
     def rate(self, step: int) -> float:
         return self._spec.learning_rate * rate_share(self._spec, step, self._steps)
@@ -31,10 +31,10 @@ class Recipe:
         length = None if self._norm is None else self._norm.measure()
         if length is not None and self._spec.clip_norm:
             torch.nn.utils.clip_grads_with_norm_(self._owned, self._spec.clip_norm, length)
-        if self._optimizer is not None:
-            for group in self._optimizer.param_groups:
+        if self.optimizer is not None:
+            for group in self.optimizer.param_groups:
                 group["lr"] = self.rate(step)
-            self._optimizer.step()
+            self.optimizer.step()
         return length
 
 

@@ -29,10 +29,14 @@ def join(job: RankJob, spec: JobSpec) -> dist.Store:
                           wait_for_workers=False, master_listen_fd=listener)
     # Else gloo binds to what the machine's own name resolves to, which may be nothing or another machine.
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    backend = "nccl" if spec.device == "cuda" else "gloo"
-    dist.init_process_group(backend, store=dist.PrefixStore("torch", store), rank=job.rank,
+    dist.init_process_group(backend_of(spec), store=dist.PrefixStore("torch", store), rank=job.rank,
                             world_size=spec.ranks, timeout=timeout)
     return dist.PrefixStore("lockstep", store)
+
+
+def backend_of(spec: JobSpec) -> str:
+    """NCCL where every rank has a card of its own; it refuses two on one, which gloo takes."""
+    return "nccl" if spec.device == "cuda" and spec.ranks <= torch.cuda.device_count() else "gloo"
 
 
 def axis_group(grid: Grid, axes: str, rank: int, timeout_seconds: float) -> dist.ProcessGroup:
@@ -64,24 +68,29 @@ def message_groups(
     """
     if "pp" not in axes:
         return {}
-    if spec.device == "cpu":
+    if backend_of(spec) == "gloo":
         return {"F": axes["pp"], "B": axes["pp"]}
     return {content: axis_group(grid, "pp", rank, spec.timeout_seconds) for content in ("F", "B")}
 
 
 class SharedClock:
-    """The run's clock on this rank: measured against rank 0's, told to the writer, measured again now and then."""
+    """The run's clock on this rank: measured against rank 0's, told to the writer, measured again now and then.
 
-    def __init__(self, rank: int, store: dist.Store, writer: Writer):
+    `zero_ns` is where an earlier life of the run had its zero, or 0; `keep_zero` keeps a new one for lives to come.
+    """
+
+    def __init__(self, rank: int, store: dist.Store, writer: Writer, zero_ns: int, keep_zero: Callable[[int], None]):
         self._server = ClockServer(HOST) if rank == 0 else None
         self._keeper: ClockKeeper | None = None
         if self._server is not None:
-            zero_ns = time.monotonic_ns()
-            unix_ns = time.time_ns() - (time.monotonic_ns() - zero_ns)
+            is_first, zero_ns = not zero_ns, zero_ns or time.monotonic_ns()
+            keep_zero(zero_ns)
             store.set("clock", json.dumps([*self._server.address, zero_ns]))
             self.run_clock = RunClock(zero_ns)
             writer.set_clock(0, 0.0)
-            writer.mark("zero", str(unix_ns), at_ns=zero_ns)
+            if is_first:
+                unix_ns = time.time_ns() - (time.monotonic_ns() - zero_ns)
+                writer.mark("zero", str(unix_ns), at_ns=zero_ns)
         else:
             host, port, zero_ns = json.loads(store.get("clock"))
             self.run_clock = RunClock(zero_ns)

@@ -7,18 +7,14 @@ import math
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
 from trainer import misfits
 from trainer.complaints import FieldError, SpecError, from_pydantic
+from trainer.emulate.orders import Faults, Pace
+from trainer.part import Part
 
 VOCABULARY = 256  # a GPT reads and writes bytes
-
-
-class Part(BaseModel):
-    """A part of a JobSpec: unknown keys, NaN and infinities are refused, values never change."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=True)
 
 
 class Perceptron(Part):
@@ -156,14 +152,6 @@ class OptimizerSpec(Part):
     clip_norm: Annotated[float, Field(ge=0, le=1e6)] = 0.0
 
 
-class Pace(Part):
-    """`real` slows nothing. `paced` stretches every action of a stage to a modelled duration."""
-
-    kind: Literal["real", "paced"] = "real"
-    forward_ms: Annotated[float, Field(gt=0, le=60_000)] = 20.0
-    backward_ms: Annotated[float, Field(gt=0, le=60_000)] = 40.0
-
-
 class CollectivesSpec(Part):
     """By which algorithm each collective goes (trainer.collectives.plans): the backend's own, ours by name, or of ours
     the one that α and β make the quickest."""
@@ -219,6 +207,9 @@ class JobSpec(Part):
 
     Under the precision bf16 weights, their gradients and what stages hand on are float32; matrix products are bfloat16
     (torch.autocast). `checkpointing` of each layer keeps its input alone and runs it again in the backward.
+
+    After every `checkpoint_every` steps (0: never) all that training needs to go on is put on disk. A job that has lost a
+    rank begins again from there, or from the start, at most `restarts` times.
     """
 
     name: Annotated[str, Field(max_length=120)] = ""
@@ -231,6 +222,9 @@ class JobSpec(Part):
     collectives: CollectivesSpec = Field(default_factory=CollectivesSpec)
     links: LinksSpec = Field(default_factory=LinksSpec)
     placement: PlacementSpec = Field(default_factory=PlacementSpec)
+    faults: Faults = ()
+    checkpoint_every: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    restarts: Annotated[int, Field(ge=0, le=100)] = 0
     batch: Annotated[int, Field(ge=1, le=1_048_576)] = 32
     steps: Annotated[int, Field(ge=1, le=1_000_000)] = 30
     precision: Literal["float32", "float64", "bf16"] = "float32"

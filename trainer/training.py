@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 import torch._dynamo  # an optimizer loads it at its first step, which takes two seconds: let the host of ranks do that once
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from trainer.checkpoints import Checkpoints
 from trainer.data import data_of
 from trainer.data.order import share
 from trainer.emulate.links import Links
@@ -17,6 +19,7 @@ from trainer.emulate.pace import Pacer
 from trainer.grid import Grid, averaging_axes
 from trainer.models import DTYPES, model_of
 from trainer.models.checkpointed import Checkpointed
+from trainer.probes.stopwatch import Stopwatch
 from trainer.recipe import Recipe, optimizer_of
 from trainer.schedules import schedule_of
 from trainer.schedules.actions import Do, homes
@@ -58,18 +61,19 @@ class Training:
             self._warm_up(stage)
 
     def connect(self, groups: dict[str, dist.ProcessGroup], letters: dict[str, dist.ProcessGroup],
-                clock: RunClock, writer: Writer, links: Links | None) -> None:
-        """`groups` by axis, `letters` for activations and gradients between stages; `links` where they are modelled."""
+                clock: RunClock, writer: Writer, links: Links | None, slowness: Callable[[int], float]) -> None:
+        """`groups` by axis, `letters` for activations and gradients between stages; `links` where they are modelled;
+        `slowness` of this rank by step."""
         self._writer = writer
         self._split.connect(groups, writer.add, links)
         axis = averaging_axes(self.spec.grid)
         self.copies = copies_of(self.spec.splits.data, self.modules, groups.get(axis), axis, clock, writer.add, links)
         loss = self._split.loss(self._model)
         chunks = {stage: self._chunk(stage, self.copies.replicas[str(stage)], loss) for stage in self._stages}
-        messages = self._messages(letters, clock, writer.add, links)
+        self.letters = messages = self._messages(letters, clock, writer.add, links)
         self.memory = StageMemory(self.modules, chunks, messages, writer.counter, self._device)
-        self._rank = PipelineRank(self._actions, chunks, self._homes, self._address.pp, messages, Pacer(self.spec),
-                                  self.memory, writer.add)
+        self._rank = PipelineRank(self._actions, chunks, self._homes, self._address.pp, messages, Pacer(self.spec, slowness),
+                                  Stopwatch(self._device), self.memory, writer.add)
         self._recipe = Recipe(self.spec, list(self.copies.owned.values()), self._gradient_norm())
 
     def step(self, step: int) -> None:
@@ -102,6 +106,12 @@ class Training:
         """After the last backward; then what `copies` own has the gradients of the whole batch."""
         self.copies.complete_gradients(step)
         self._split.complete_gradients(self.copies.owned)
+
+    def checkpoints(self, rank: int, folder: Path) -> Checkpoints:
+        """Of what this rank has once it is connected: its pieces, or its stages whole."""
+        parameters = self.copies.owned if self.copies.in_pieces else dict(self.modules.named_parameters())
+        return Checkpoints(self.spec, rank, folder, parameters, self._recipe.optimizer,
+                           lambda text, step: self._writer.mark("checkpoint", text, step))
 
     def prove_equal(self) -> bool:
         """Whether there were copies to compare; UnequalCopies if they are not equal."""

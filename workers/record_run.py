@@ -32,6 +32,7 @@ class RunRecorder:
         self._figures = RunFigures()
         self._realtime: dict[int, str] = {}
         self._zero_unix_ns = ""
+        self._restarts: set[str] = set()  # what marks of them say: each rank makes one
         self._rows: list[dict[str, Any]] = []  # step rows that nobody was told yet
         self._steps = self._restored_steps()
 
@@ -43,6 +44,8 @@ class RunRecorder:
             self._figures.add(row)
         for mark in reader.marks():
             self._take_mark(mark["rank"], mark["kind"], mark["text"])
+            if mark["kind"] == "restart":
+                self._restarts.add(mark["text"])
         ends = [row["end_ns"] for row in rows if row["end_ns"] is not None]
         next_step = rows[-1]["step"] + 1 if rows else 0
         steps = StepFigures(self._spec.ranks, next_step, ends[-1] if ends else None, Grid.of(self._spec.grid))
@@ -80,9 +83,15 @@ class RunRecorder:
             return
         if missing:
             log.warning("run %s: rank %s lacks %s frames before number %s", self.run_id, frame.rank, missing, frame.sequence)
+        marks = [(frame.strings[kind], frame.strings[text], step) for kind, text, step in zip(
+            *(frame.marks[name].tolist() for name in ("kind", "text", "step")), strict=True)]
+        for kind, text, step in marks:
+            self._take_mark(frame.rank, kind, text)
+            if kind == "restart" and text not in self._restarts:
+                self._restarts.add(text)
+                self._collect_rows()
+                self._steps.begin_again(step)
         self._steps.add(frame, gap=missing > 0)
-        for kind, text in zip(frame.marks["kind"].tolist(), frame.marks["text"].tolist(), strict=True):
-            self._take_mark(frame.rank, frame.strings[kind], frame.strings[text])
 
     def _take_event(self, fields: dict[bytes, bytes], where: str) -> None:
         self._store.passed(where)
@@ -150,6 +159,7 @@ class RunRecorder:
         return {
             "spans": self._store.spans,
             "dropped_spans": self._store.dropped_spans,
+            "checked_ranks": sum(totals.is_checked for totals in self._store.manifest.ranks.values()),
             **self._figures.as_dict(),
             "bubble_share_theory": bubble_share(self._spec),
             "clock_uncertainty_ns": max((rank.clock_uncertainty_ns for rank in self._store.ranks.values()), default=None),

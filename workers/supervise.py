@@ -15,12 +15,13 @@ from django.db import DatabaseError, close_old_connections
 
 from dashboard.runs import services
 from dashboard.runs.models import ACTIVE, Run, State
+from trainer.ends import Exit, signal_name
 from trainer.folder import log_file, run_folder
 from workers.beat import Heart
 from workers.ending import close_stream_patiently
 from workers.here import Here
 from workers.rank_host import HostGone, Link
-from workers.verdict import Exit, Verdict, judge, signal_name, steps_done
+from workers.verdict import Verdict, judge, steps_done
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +56,8 @@ class Supervisor:
         self._here = here
         self._folder = folder
         self._steps: list[int] = []
-        self._exits: list[Exit] = []
+        self._exits: list[Exit] = []  # of the life under way
+        self._restarts = 0
         self._noted_steps = 0
         self._is_over = False
         self._refused = ""
@@ -86,7 +88,7 @@ class Supervisor:
                 return self._without_host(gone)
         if self._refused:
             return Verdict(State.FAILED, f"The rank host could not start it: {self._refused}")
-        verdict = judge(self._exits, self._stop_reason)
+        verdict = judge(self._exits, self._stop_reason, self._restarts)
         if verdict.state == State.STOPPED and self._rung > 0:
             how = "killed" if any(end.signal == signal.SIGKILL for end in self._exits) else "terminated"
             return Verdict(State.STOPPED, f"{verdict.reason} Its ranks did not end when asked and were {how}.")
@@ -107,6 +109,9 @@ class Supervisor:
                 self._exits.append(Exit(message["rank"], message["code"], message["signal"], message["step"], message["by_host"]))
                 if message["signal"] and not message["by_host"]:
                     log.warning("run %s: rank %s was killed by %s", self._run.id, message["rank"], signal_name(message["signal"]))
+            case "restarted":
+                self._exits, self._restarts = [], message["life"]
+                log.warning("run %s: %s", self._run.id, message["words"])
             case "refused":
                 self._refused, self._is_over = message["reason"], True
             case "done":

@@ -24,6 +24,7 @@ from dashboard.api.schemas import (
 from dashboard.charts.rows import step_rows
 from dashboard.runs import comparison, fleet, services, state
 from dashboard.runs.access import access
+from dashboard.runs.drawings import drawing
 from dashboard.runs.finding import NEWEST_FIRST, SORTS, find, page_of
 from dashboard.runs.models import Run
 from dashboard.runs.query import parse
@@ -91,6 +92,13 @@ def steps(
             summary="What a rank printed, the last 64 KB")
 def log(request: HttpRequest, run_id: str, rank: int) -> HttpResponse:
     return log_of(access(request.user, run_id), rank)
+
+
+@router.get("/runs/{run_id}/picture", response={200: str, **UNREAD}, auth=READ, tags=["runs"],
+            summary="Its small picture, as SVG")
+def picture(request: HttpRequest, run_id: str) -> HttpResponse:
+    run = access(request.user, run_id).run
+    return HttpResponse(drawing(bytes(run.picture or b"")), content_type="image/svg+xml")
 
 
 @router.get("/runs/{run_id}/links", response={200: list[LinkOut], **UNREAD}, auth=READ, tags=["sharing"],

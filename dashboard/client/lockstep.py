@@ -160,18 +160,18 @@ class Run:
         return f"<Run {self.id} {self.name!r} {self.state}, {self.steps_done} of {self.shown['spec']['steps']} steps>"
 
     def _repr_html_(self) -> str:
-        """For notebooks: its figures, and a way to its live page, which no other page may frame."""
-        rows = "".join(f"<tr><td>{html.escape(name)}</td><td style='text-align:right'><b>{html.escape(value)}</b></td></tr>"
-                       for name, value in summary(self))
-        title = f"{html.escape(self.name)} · {html.escape(self.state)}"
-        return (f"<div style='border:1px solid #8886;border-radius:8px;padding:10px 14px;display:inline-block'>"
-                f"<a href='{html.escape(self.url, quote=True)}'><b>{title}</b></a><table>{rows}</table></div>")
+        """For notebooks: its picture and figures, and a way to its live page, which no other page may frame."""
+        rows = "".join(f"<tr><td>{html.escape(name)}<td><b>{html.escape(value)}</b></tr>" for name, value in summary(self))
+        picture = self._server.open("GET", f"runs/{self.id}/picture").read().decode()
+        link = f"<a href='{html.escape(self.url, quote=True)}'><b>{html.escape(self.name)} · {html.escape(self.state)}</b></a>"
+        return ("<div style='border:1px solid #8886;border-radius:8px;padding:10px 14px;display:inline-block'>"
+                f"{link}<br>{picture}<table>{rows}</table></div>")
 
 
 def summary(run: Run) -> list[tuple[str, str]]:
     """The figures that matter most, as words."""
     figures = {key: value for key, value in run.figures.items() if value is not None}
-    paced = ", paced" if run.spec["pace"]["kind"] == "paced" else ""
+    paced = ", paced" if run.spec["pace"]["kind"] != "real" else ""
     return [
         ("steps", f"{run.steps_done} of {run.spec['steps']}"),
         ("bubble", f"{figures['bubble_share']:.1%}" if "bubble_share" in figures else "–"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,6 +22,14 @@ def _whole(given: str) -> int | str:
     """The whole number that it is, or the text."""
     text = given.strip()
     return int(text) if _WHOLE.match(text) else text
+
+
+def _json(given: str) -> Any:
+    """What the text is as JSON, an empty one an empty list; or the text."""
+    try:
+        return json.loads(given) if given.strip() else []
+    except (ValueError, RecursionError):
+        return given
 
 
 @dataclass(frozen=True)
@@ -71,6 +80,11 @@ class Field:
         return "text" if self.info.annotation is str else "number"
 
     @property
+    def is_json(self) -> bool:
+        """Whether its text is JSON: a list of more than numbers."""
+        return self.widget == "lines" and get_origin(self.info.annotation) is tuple
+
+    @property
     def choices(self) -> list[tuple[str, str]]:
         values = tuple(MODELS) if self.name == "model.name" else get_args(self.info.annotation)
         return [(value, self.options.get(value, value)) for value in values]
@@ -86,7 +100,7 @@ class Field:
                 found["min"] = bound.gt
             elif isinstance(bound, Le):
                 found["max"] = bound.le
-            elif isinstance(bound, MaxLen) and self.widget != "list":
+            elif isinstance(bound, MaxLen) and get_origin(self.info.annotation) is not tuple:
                 found["maxlength"] = bound.max_length
         if self.widget == "number":
             found["step"] = 1 if self.info.annotation is int else "any"
@@ -94,6 +108,8 @@ class Field:
 
     def read(self, given: str) -> Any:
         """The value a JobSpec takes; text that is no number stays text, so that the complaint can show it."""
+        if self.is_json:
+            return _json(given)
         if self.widget == "lines":
             return given.replace("\r\n", "\n")  # browsers send the former
         if self.widget == "list":

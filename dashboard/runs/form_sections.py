@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dashboard.runs.form_fields import Field
+from trainer.emulate.devices import DEVICES
 from trainer.emulate.link_classes import CLASSES
 
 
@@ -107,9 +108,13 @@ SECTIONS = (
         Field("schedule.split_backward", "Split backward", "The weights' gradient becomes an action of its own."),
     )),
     Section("pace", "Pace", (
-        Field("pace.kind", "Pace", options={"real": "Real: nothing is slowed", "paced": "Paced: every action takes a set time"}),
+        Field("pace.kind", "Pace", options={"real": "Real: nothing is slowed", "paced": "Paced: every action takes a set time",
+                                             "device": "Device: what a card would take, slowed down"}),
         Field("pace.forward_ms", "Forward", "Of one stage and micro-batch.", "ms"),
         Field("pace.backward_ms", "Backward", "Both gradients together.", "ms"),
+        Field("pace.device", "Card", "Peak rates as its maker states them, 40 % of them reached.", options={
+            key: device.word for key, device in DEVICES.items()}),
+        Field("pace.slow_down", "Slower", "So that one can watch: every action takes so many times as long.", "times"),
     )),
     Section("collectives", "Collectives", (
         *(_choice(f"collectives.{name}", label, _ALGORITHMS) for name, label in (
@@ -128,6 +133,12 @@ SECTIONS = (
         Field("placement.gpus_per_server", "GPUs a server", "Tensor slices share one if they fit."),
         Field("placement.servers_per_rack", "Servers a rack", "A pipeline shares one if it fits."),
         Field("placement.servers", "Each rank's server", "Left empty, the rule places the ranks; or as 0, 0, 1, 1."),
+    )),
+    Section("faults", "Faults and restarts", (
+        Field("faults", "Faults", 'A list, such as [{"kind": "slow-rank", "rank": 1, "step": 5, "factor": 2}]. Kinds: slow-rank, '
+              "slow-link, lost-message, kill, hang. Rank and step, left out, are drawn from the seed.", lines=4),
+        Field("checkpoint_every", "Checkpoint every", "0 keeps none.", "steps"),
+        Field("restarts", "Restarts", "So often a job that lost a rank begins again from its last checkpoint."),
     )),
     Section("training", "Training", (
         Field("batch", "Batch", "Samples a step, over all copies."),

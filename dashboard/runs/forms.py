@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -61,7 +62,10 @@ def values_of(spec: JobSpec) -> dict[str, str]:
         at: Any = models[one.of_model] if one.of_model else job
         for part in one.name.split(".")[2 if one.of_model else 0:]:
             at = at[part]
-        if one.widget == "list":
+        if one.is_json:
+            items = [{key: value for key, value in item.items() if value is not None} for item in at]
+            shown[one.name] = json.dumps(items) if items else ""
+        elif one.widget == "list":
             shown[one.name] = ", ".join(map(str, at))
         elif one.widget != "switch":
             shown[one.name] = repr(at).removesuffix(".0") if isinstance(at, float) else str(at)
@@ -79,7 +83,8 @@ def bound(values: Mapping[str, str], errors: list[FieldError]) -> tuple[list[Bou
         if name is None:
             homeless.append(error)
         else:
-            placed.setdefault(name, []).append(error.message)
+            where = error.field.removeprefix(name).strip(".") if name == "faults" else ""
+            placed.setdefault(name, []).append(f"{where}: {error.message}" if where else error.message)
     sections = [
         BoundSection(section, [Bound(one, values.get(one.name, ""), placed.get(one.name, [])) for one in section.fields])
         for section in SECTIONS
@@ -91,6 +96,8 @@ def field_name(path: str, model: str) -> str | None:
     """The form's name for a JobSpec path, None when the form has no such field."""
     if path == "model":
         return "model.name"
+    if path.startswith("faults."):
+        return "faults"  # all of them are one text
     for name in (path, path.replace("model.", f"model.{model}.", 1)):
         if name in FIELDS:
             return name

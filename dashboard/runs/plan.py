@@ -97,7 +97,7 @@ def plan(spec: JobSpec) -> Plan:
         ranks_not_drawn=spec.ranks - sum(map(len, rows)),
         bubble_share=share,
         bubble_formula=bubble_formula(spec),
-        step_ms=_busy_ms(spec) / (1 - share) if spec.pace.kind == "paced" else None,
+        step_ms=_busy_ms(spec) / (1 - share) if spec.pace.is_emulated else None,
         sketch=sketch(spec),
         memory=_memory(spec),
         command=command_line(spec),

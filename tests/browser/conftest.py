@@ -1,39 +1,17 @@
-"""The system's own Chromium, headless. Pictures of what was seen go to test-artifacts/."""
+"""Pages in the system's own Chromium. Pictures of what was seen go to test-artifacts/."""
 
 import json
-import os
-import shutil
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page
 
 from dashboard.runs.ideal import ideal
+from tests.browser.chromium import ARTIFACTS, CHROMIUM_ARGS, chromium_path
 from tests.browser.timeline_server import RANKS, SPEC, STEPS, Server, html
 from tests.browser.timeline_server import state as run_state
 from tests.browser.timeline_site import pipeline, site
-
-ROOT = Path(__file__).parents[2]
-ARTIFACTS = ROOT / "test-artifacts"
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
-
-# A new headless Chromium would look up its maker's hosts at every start; the tests stay on this machine.
-CHROMIUM_ARGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]
-
-
-def chromium_path() -> str:
-    for name in CHROMIUM_NAMES:
-        if path := shutil.which(name):
-            return path
-    reason = "no Chromium on PATH; install your system's package, such as: apt-get install chromium"
-    if os.environ.get("CI"):
-        pytest.fail(reason, pytrace=False)
-    pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")

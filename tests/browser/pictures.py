@@ -12,7 +12,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-from tests.browser.conftest import ARTIFACTS, CHROMIUM_ARGS, ROOT, chromium_path
+from tests.browser.chromium import ARTIFACTS, CHROMIUM_ARGS, ROOT, chromium_path
 from tests.browser.first_light import NAME, PASSWORD, launch, log_in, wait_until_drawn
 from tests.stack.stack import Stack, running_stack, wait_for
 

@@ -47,12 +47,14 @@ def _open(page: Page, url: str, narrow: bool, kind: str, run: str) -> None:
     page.get_by_text("Filter", exact=True).click()
     _take(page, f"list-filter-{kind}", full=False)
     page.goto(f"{url}/runs/{run}/")
+    page.get_by_text("Export", exact=True).click()
+    _take(page, f"run-export-{kind}", full=False)
     page.get_by_text("More", exact=True).click()
     _take(page, f"run-more-{kind}", full=False)
     page.get_by_role("button", name="Name, tags and note").click()
     _take(page, f"run-edit-{kind}", full=False)
     page.goto(f"{url}/runs/{run}/")
-    page.get_by_text("Other schedule", exact=True).click()
+    page.locator(".run-job summary").first.click()
     _take(page, f"run-schedules-{kind}", full=False)
 
 

@@ -51,11 +51,18 @@ def test_it_works_from_disk_without_a_network(stack, run, saved, page, context, 
     assert shown == live
     assert frozen.locator("h1").inner_text() == "</script><b>odd</b>"
     assert frozen.locator("[data-chart][data-drawn]").count() == 2
-    assert frozen.locator('[data-part="log"]').inner_text()
+    frozen.locator(".run-panels").scroll_into_view_if_needed()  # a view works only while it is seen
+    frozen.locator(".panel-sketch").last.wait_for()
+    assert frozen.locator(".panel-sketch").count() == 2, "the pipeline's ideal, and its last step as measured"
+    frozen.get_by_role("tab", name="Log").click()
+    until(frozen, "document.querySelector('[data-part=log]')?.textContent")
+    frozen.get_by_role("tab", name="Memory").click()
+    frozen.locator("#panel-memory [data-drawn]").wait_for()
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
     assert trouble == []
     frozen.keyboard.press("0")
-    frozen.locator('[data-part="scroller"]').click(position={"x": 500, "y": 100})
+    frozen.locator('[data-part="scroller"]').focus()
+    frozen.keyboard.press("ArrowRight")
     until(frozen, "document.querySelector('[data-part=details]').children.length > 0")
     alone.close()
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import ARTIFACTS
+from tests.browser.chromium import ARTIFACTS
 from tests.browser.run_page import rest, show_step, view
 from tests.browser.timeline_server import RANKS, Server, state
 

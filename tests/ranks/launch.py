@@ -122,7 +122,7 @@ def run(spec: JobSpec, folder: Path, meanwhile: Meanwhile | None = None, main: C
     logs = [log_file(folder, rank).read_text() for rank in range(spec.ranks)]
     ran = Ran(spec, codes, logs, steps, stolen=(stolen_after - stolen_before) / max(1, time_after - time_before))
     for rank in range(spec.ranks):
-        _read(ran, folder / "frames" / f"rank-{rank}.frames")
+        read(ran, folder / "frames" / f"rank-{rank}.frames")
     return ran
 
 
@@ -175,9 +175,12 @@ def _rank(job: RankJob, control: Control, listener: socket.socket, main: Callabl
         os._exit(code)
 
 
-def _read(ran: Ran, path: Path) -> None:
+def read(ran: Ran, path: Path, again: bool = False) -> list[int]:
+    """Add what a rank recorded; the numbers of its frames. With `again` steps may be done again, and count as they came last."""
+    numbers = []
     for data, _ in read_frames(path):
         frame = decode(data)
+        numbers.append(frame.sequence)
         ran.spans += _spans(frame)
         columns = (frame.counters[column].tolist() for column in ("name", "step", "value"))
         for name, step, value in zip(*columns, strict=True):
@@ -185,10 +188,11 @@ def _read(ran: Ran, path: Path) -> None:
                 ran.memory.setdefault((frame.rank, text.removeprefix("memory/")), []).append((step, value))
                 continue
             values = ran.counters.setdefault(text, {})
-            assert step not in values, f"{text} of step {step} was counted twice"
+            assert again or step not in values, f"{text} of step {step} was counted twice"
             values[step] = value
         for kind, text in zip(frame.marks["kind"], frame.marks["text"], strict=True):
             ran.marks.append((frame.rank, frame.strings[kind], frame.strings[text]))
+    return numbers
 
 
 def _spans(frame: Frame) -> list[Span]:

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 import trainer.rank
+from tests.ranks.kept import joined
 from tests.ranks.launch import Ran, Span, apart, run
-from tests.ranks.test_inside_a_stage import joined
 from tests.ranks.unsplit import assert_equals_one_process, unsplit_end, unsplit_gradients
 from trainer.grid import Grid
 from trainer.job import Control, RankJob

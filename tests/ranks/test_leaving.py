@@ -12,8 +12,8 @@ import pytest
 import torch
 import torch.distributed as dist
 
-import trainer.rank
 from tests.ranks.launch import Ran, run
+from trainer.ends import STOPPED, TERMINATED
 from trainer.job import Control, RankJob
 from trainer.spec import Gpt, GridSpec, JobSpec, Pace, Perceptron, ScheduleSpec
 from trainer.splits.data import prove_equal
@@ -68,7 +68,7 @@ def steps_done(ran: Ran) -> list[int]:
 
 def test_a_stop_ends_all_ranks_after_the_same_step(tmp_path: Path) -> None:
     ran = run(LONG, tmp_path, stop_at_step_three)
-    assert ran.codes == [trainer.rank.STOPPED] * 4, "\n".join(ran.logs)
+    assert ran.codes == [STOPPED] * 4, "\n".join(ran.logs)
     done = steps_done(ran)
     assert len(set(done)) == 1
     assert 4 <= done[0] < LONG.steps
@@ -78,19 +78,19 @@ def test_a_stop_ends_all_ranks_after_the_same_step(tmp_path: Path) -> None:
 
 def test_a_stop_before_the_first_step_lets_two_be_done(tmp_path: Path) -> None:
     ran = run(LONG, tmp_path, stop_before_the_start)
-    assert ran.codes == [trainer.rank.STOPPED] * 4, "\n".join(ran.logs)
+    assert ran.codes == [STOPPED] * 4, "\n".join(ran.logs)
     assert set(steps_done(ran)) == {2}
 
 
 def test_a_terminated_rank_keeps_what_it_recorded(tmp_path: Path) -> None:
     ran = run(LONG, tmp_path, terminate_at_step_three)
-    assert ran.codes[0] == trainer.rank.TERMINATED
+    assert ran.codes[0] == TERMINATED
     assert min(steps_done(ran)) >= 3
 
 
 def test_a_rank_that_waits_for_a_halted_one_still_leaves(tmp_path: Path) -> None:
     ran = run(LONG, tmp_path, terminate_beside_a_halted_rank)
-    assert ran.codes == [trainer.rank.TERMINATED] * 3 + [-signal.SIGKILL]
+    assert ran.codes == [TERMINATED] * 3 + [-signal.SIGKILL]
     assert min(steps_done(ran)[:3]) >= 3
 
 

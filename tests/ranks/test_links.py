@@ -14,6 +14,7 @@ import torch.distributed as dist
 
 from tests.ranks.launch import Ran, run
 from tests.ranks.probed import Probed
+from tests.ranks.unsplit import assert_equals_one_process
 from trainer.collectives.cost import ALL_REDUCE_SECONDS
 from trainer.emulate.link_classes import CLASSES, LinkClass
 from trainer.emulate.links import links_of
@@ -25,6 +26,7 @@ pytestmark = pytest.mark.ranks
 
 OWN = dict.fromkeys(("all_reduce", "all_gather", "reduce_scatter", "all_to_all"), "ring")
 ELEMENTS, REPEATS = 4096, 3
+CLOCKS_AGREE_NS = 200e3
 
 
 def spec_of(ranks: int, placement: dict[str, Any], slow_down: float, size_factor: float) -> JobSpec:
@@ -121,3 +123,22 @@ def test_a_whole_job_over_modelled_links(tmp_path: Path) -> None:
     assert {text.split(";")[0] for _, kind, text in ran.marks if kind == "links"} == {"modelled, 1000 times slower"}
     words = {span.name.rpartition(" · ")[2] for span in ran.of(Kind.SEND, Kind.RECEIVE)}
     assert words == {"emulated NVLink 4", "emulated InfiniBand NDR"}
+
+
+def test_stages_and_a_ring_of_parts_over_modelled_links(tmp_path: Path) -> None:
+    """Their own messages are slowed as collectives are, and change nothing in what is learned."""
+    spec = parse({"model": {"name": "gpt", "layers": 2, "width": 16, "heads": 2, "context": 8}, "grid": {"pp": 2, "cp": 2},
+                  "batch": 8, "steps": 2, "precision": "float64", "collectives": OWN, "schedule": {"micro_batches": 2},
+                  "links": {"kind": "modelled", "slow_down": 2000}, "placement": {"gpus_per_server": 2}})
+    ran = run(spec, tmp_path).check()
+    assert_equals_one_process(ran)
+    ran.assert_lanes_are_in_order()
+    for group, key in (("pp", "infiniband-ndr"), ("cp", "nvlink-4")):
+        received = [span for span in ran.of(Kind.RECEIVE) if span.group == group]
+        assert received and all(span.name.endswith(f" · emulated {CLASSES[key].word}") for span in received)
+    sent_ns = {(s.rank, s.peer, s.step, s.name): s.start_ns for s in ran.of(Kind.SEND) if s.group == "pp"}
+    for span in ran.of(Kind.RECEIVE):
+        if span.group == "pp":
+            way_ns = span.end_ns - sent_ns.pop((span.peer, span.rank, span.step, span.name))
+            assert way_ns >= scaled(spec, "infiniband-ndr").latency_seconds * 1e9 - CLOCKS_AGREE_NS
+    assert not sent_ns

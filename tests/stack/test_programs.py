@@ -126,7 +126,7 @@ def test_the_module_in_a_program(stack, token, run, tmp_path):
     assert [one.id for one in server.runs("tag:ci")] == [run["id"]]
     seen.change(name="<i>named</i>")
     shown = seen._repr_html_()
-    assert "&lt;i&gt;named" in shown and "<i>" not in shown and f"/runs/{run['id']}/" in shown
+    assert "&lt;i&gt;named" in shown and "<i>" not in shown and '<path fill="#4a86ee"' in shown and f"/runs/{run['id']}/" in shown
     assert gzip.decompress(seen.export("trace", tmp_path).read_bytes())[:1] == b"{"
     with pytest.raises(Refused, match="1 to 120 characters") as refused:
         seen.change(name="")

@@ -8,14 +8,12 @@ import time
 import pytest
 
 from dashboard.runs import pictures
+from tests.stack.emulated_ranks import MS, Ranks, assert_whole
 from tests.stack.recorder_stack import RecorderStack, until
-from tests.unit.frames import gpipe_rows, spans_of
-from trainer.trace.frame import decode
+from tests.unit.frames import gpipe_rows
 from trainer.trace.stream import EVENT, FRAME, LIVE_RUNS, RECORDERS, frames_key
 
 pytestmark = pytest.mark.stack
-
-RANKS, SPANS_A_STEP, MS = 4, 17, 1_000_000
 
 
 @pytest.fixture
@@ -23,50 +21,6 @@ def stack(tmp_path):
     stack = RecorderStack(tmp_path)
     yield stack
     stack.close()
-
-
-class Ranks:
-    """Four writers that record GPipe steps; what they recorded is known exactly."""
-
-    def __init__(self, stack, run_id):
-        self.writers = [stack.writer(run_id, rank) for rank in range(RANKS)]
-        self.writers[0].mark("zero", "1780000000000000000", at_ns=0)
-        for writer in self.writers:
-            writer.mark("realtime", "granted")
-        self.steps = 0
-
-    def work(self, steps):
-        for step in range(self.steps, self.steps + steps):
-            for rank, writer in enumerate(self.writers):
-                for row in gpipe_rows(rank, step, forward_ns=20 * MS, backward_ns=40 * MS):
-                    writer.add(row)
-            self.writers[-1].counter("loss", 4.0 - step / 1000, step=step, at_ns=0)
-        self.steps += steps
-
-    def close(self):
-        for writer in self.writers:
-            writer.close(20)
-
-    @property
-    def spans(self):
-        return self.steps * RANKS * SPANS_A_STEP
-
-
-def assert_whole(stack, run_id, ranks):
-    """The store holds what was recorded, each span once, and each step's figures once."""
-    row, reader = stack.wait_until_sealed(run_id), stack.reader(run_id)
-    assert reader.manifest.complete
-    frames = [decode(data) for data in reader.frames(0, 10**9)[1]]
-    spans = [span for frame in frames for span in spans_of(frame)]
-    assert len(spans) == ranks.spans == reader.manifest.spans == row["figures"]["spans"]
-    assert len(set(spans)) == len(spans)
-    assert row["figures"]["dropped_spans"] == 0
-    steps = reader.steps()
-    assert [step["step"] for step in steps] == list(range(ranks.steps))
-    assert all(step["complete"] for step in steps)
-    assert {round(step["bubble_share"], 9) for step in steps} == {round(3 / 11, 9)}
-    until("the run is off the list", lambda: not stack.client.sismember(LIVE_RUNS, run_id))
-    return row
 
 
 def test_a_run_is_recorded_to_its_end(stack):

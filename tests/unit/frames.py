@@ -80,7 +80,7 @@ def same(one: Frame, other: Frame) -> bool:
         for table in ("spans", "counters", "marks") for name in getattr(one, table)
     )
     fields = ("rank", "sequence", "strings", "spans_before", "spans_dropped", "clock_offset_ns", "clock_uncertainty_ns",
-              "written_ns", "final")
+              "written_ns", "final", "checksum")
     return tables and all(getattr(one, name) == getattr(other, name) for name in fields)
 
 

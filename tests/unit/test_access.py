@@ -52,6 +52,8 @@ GET = {
     "shared-panel": (OK,) * 5,
     "client": (OK,) * 5,
     "shared-run-ideal": (OK,) * 5,
+    "run-window": (OK, OK, UNKNOWN, LOGIN, LOGIN),
+    "shared-window": (OK,) * 5,
     "healthz": (503,) * 5,  # there is no Redis in unit tests
     "openapi-json": (OK, OK, OK, LOGIN, LOGIN),
     "openapi-view": (OK, OK, OK, LOGIN, LOGIN),
@@ -63,6 +65,7 @@ GET = {
     "show": (OK, OK, UNKNOWN, REFUSED, REFUSED),
     "steps": (OK, OK, UNKNOWN, REFUSED, REFUSED),
     "log": (OK, OK, UNKNOWN, REFUSED, REFUSED),
+    "picture": (OK, OK, UNKNOWN, REFUSED, REFUSED),
     "links": (OK, OK, UNKNOWN, REFUSED, REFUSED),
     "compare": (OK, OK, UNKNOWN, REFUSED, REFUSED),
     "exports": (OK, OK, UNKNOWN, REFUSED, REFUSED),
@@ -102,7 +105,8 @@ POST = {
     "shared-run-log": (FORBIDDEN_METHOD,) * 5,
 }
 API = ("openapi-json", "openapi-view", "api-root", "presets", "list_runs", "show", "stop", "me", "workers", "steps", "log",
-       "links", "compare", "again", "restore", "take_back", "change", "delete", "share", "exports", "make", "export_file")
+       "links", "compare", "again", "restore", "take_back", "change", "delete", "share", "exports", "make", "export_file",
+       "picture")
 NAMESPACES = dict.fromkeys(API, "api:")
 BODIES = {"runs-bulk": {"do": "archive"}, "again": {"schedule": "gpipe"}}
 

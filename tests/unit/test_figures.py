@@ -9,6 +9,7 @@ from trainer.trace.figures import DEFINITIONS, RUN_DEFINITIONS, STEP_DEFINITIONS
 from trainer.trace.frame import BrokenFrame
 from trainer.trace.kinds import Kind
 from trainer.trace.step_figures import StepFigures
+from trainer.trace.stragglers import Stragglers
 
 STEPS, RANKS = 6, 4
 STEP_NS = 11 * 60
@@ -174,10 +175,12 @@ def test_the_summary_takes_medians_and_the_first_and_last_loss():
         ideal = bubble and bubble / (1 - bubble)
         shares = {"bubble_share": bubble, "ideal_share": ideal}
         talk = {"communication_ns": [30, 10], "hidden_ns": [step, 0], "collective_ns": [step, 0], "end_apart_ns": 5 * step}
+        talk["busy_ns"] = [20, 20, 30 if step else 20]
         summary.add({"step": step, "period_ns": duration, "loss": loss, "complete": True, **shares, **talk})
     assert summary.as_dict() == {
         "bubble_share": 0.3, "bubble_share_ideal": pytest.approx(3 / 7), "loss_first": 2.0, "loss_last": 1.0,
         "step_seconds": 2.5, "steps_figured": 4, "overlap_share": 6 / 160, "ends_apart_ns": 10.0,
+        "slow_ranks": [{"rank": 2, "from_step": 1, "factor": 1.5}],
     }
 
 
@@ -201,3 +204,31 @@ def test_every_figure_of_a_row_and_of_a_run_has_its_definition():
     assert set(RunFigures().as_dict()) < set(RUN_DEFINITIONS)
     assert all(definition.title and definition.definition.endswith(".") for definition in DEFINITIONS.values())
     assert not set(STEP_DEFINITIONS) & set(RUN_DEFINITIONS) - {"bubble_share"}
+
+
+def test_a_rank_is_slow_for_as_long_as_it_is():
+    stragglers = Stragglers()
+    for step, busy_ns in enumerate([[10, 10, 10], [10, 20, 10], [10, 20, 10], [10, 26, 10]]):
+        stragglers.add(step, busy_ns)
+    assert stragglers.found() == [{"rank": 1, "from_step": 1, "factor": pytest.approx(2.2)}]
+    stragglers.add(4, [10, 11, 10])
+    assert stragglers.found() == []
+    for step in range(5):
+        stragglers.add(step, [50])
+    assert stragglers.found() == [], "nobody to compare it with"
+
+
+def test_steps_done_again_come_as_they_were_done_again():
+    figures = StepFigures(2)
+    for rank in range(2):
+        for step in range(2):
+            figures.add(frame_of(rank, step + 1, gpipe_rows(rank, step, ranks=2), counters=[("loss", 1.0, step, 0)]))
+    figures.add(frame_of(0, 3, gpipe_rows(0, 2, ranks=2)[:5]))  # and rank 1 is killed
+    assert [row["step"] for row in figures.ready()] == [0, 1]
+    figures.begin_again(1)
+    for rank in range(2):
+        for step in (1, 2):
+            figures.add(frame_of(rank, 3 + step, gpipe_rows(rank, step, ranks=2)))
+    rows = figures.ready(all_ended=True)
+    assert [(row["step"], row["complete"]) for row in rows] == [(1, True), (2, True)]
+    assert rows[1]["busy_ns"] == [8 * 60, 8 * 60]

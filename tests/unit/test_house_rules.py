@@ -21,7 +21,7 @@ def test_a_file_holds_one_thing_in_under_300_lines(path):
     assert len(path.read_text().splitlines()) < 300
 
 
-@pytest.mark.parametrize("module", ["dashboard.asgi", "workers.app", "workers.tasks", "workers.record"])
+@pytest.mark.parametrize("module", ["dashboard.asgi", "workers.app", "workers.tasks", "workers.record", "dashboard.exporting"])
 def test_server_and_workers_never_load_torch(module, tmp_path):
     """A process that loads torch starts seconds later and holds hundreds of megabytes more."""
     check = (

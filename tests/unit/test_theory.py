@@ -23,7 +23,8 @@ from trainer.spec import Gpt, GridSpec, JobSpec, Pace, ScheduleSpec, parse
 
 EQUAL = Times(Fraction(1), Fraction(1), Fraction(1))
 TIMES = [EQUAL, Times(Fraction(1), Fraction(6, 5), Fraction(4, 5)), Times(Fraction(2), Fraction(1), Fraction(1)),
-         Times(Fraction(1), Fraction(2), Fraction(2)), Times(Fraction(1), Fraction(2), Fraction(1))]
+         Times(Fraction(1), Fraction(2), Fraction(2)), Times(Fraction(1), Fraction(2), Fraction(1)),
+         Times(Fraction(5), Fraction(2), Fraction(1)), Times(Fraction(2), Fraction(5), Fraction(1))]
 
 
 def job(name: str, stages: int, micro_batches: int, split: bool = False, forward_ms: float = 20, backward_ms: float = 40,

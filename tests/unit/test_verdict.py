@@ -1,5 +1,6 @@
 from dashboard.runs.models import State
-from workers.verdict import Exit, judge, steps_done
+from trainer.ends import Exit
+from workers.verdict import judge, steps_done
 
 
 def ended(rank, code=None, signal=None, step=7, by_host=False):
@@ -54,3 +55,18 @@ def test_a_step_counts_when_every_rank_has_done_it():
 def test_a_rank_that_saved_its_records_on_sigterm_was_killed_by_it():
     verdict = judge([ended(1, 1), ended(0, 143)], "")
     assert verdict.reason == "Rank 0 was killed by SIGTERM in step 7."
+
+
+def test_who_waited_in_vain_is_not_to_blame_but_who_did_not_come():
+    verdict = judge([ended(1, 1), ended(0, 11), ended(2, 143, step=5, by_host=True), ended(3, 11, by_host=True)], "")
+    assert (verdict.state, verdict.rank) == (State.FAILED, 2)
+    assert verdict.reason == (
+        "Rank 2 did not come: it took part in nothing more in step 5, and rank 0 waited until its time-out.")
+
+
+def test_when_all_have_waited_in_vain_nobody_is_named_as_missing():
+    assert "so did they all" in judge([ended(1, 11), ended(0, 11)], "").reason
+
+
+def test_a_run_that_fails_for_good_says_how_often_it_had_begun_again():
+    assert judge([ended(2, signal=9)], "", restarts=2).reason.endswith("It had begun again 2 times before.")

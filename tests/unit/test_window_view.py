@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from dashboard.live import window_message
+from dashboard.live.cursor import AfterSealed, parse
+from dashboard.live.history import StoredHistory
 from tests.people import EVERYBODY, gather
 from tests.unit.frames import all_spans, frame_of, shuffled
 from trainer.folder import run_folder, store_folder
@@ -107,6 +109,22 @@ def test_browsers_ask_again_while_a_run_grows_and_keep_windows_of_one_that_is_se
     changed = client.get(early, headers={"If-None-Match": first["ETag"]})
     assert changed.status_code == 200 and changed["ETag"] != first["ETag"]
     assert changed["Cache-Control"] == "private, max-age=31536000, immutable"
+
+
+def test_a_page_that_opens_by_a_window_pulls_only_what_came_later(people, writer):
+    writer.add(forward(1, 1000), "1-0")
+    writer.add_steps([{"step": 0}])
+    writer.seal()
+    cursor = parse(f"s:{head_of(people.client('member').get(address(people)))['segments']}:0")
+    writer.add(forward(2, 5000), "2-0")
+    writer.seal()
+    history, batches = StoredHistory(people.run.id), []
+    while isinstance(cursor, AfterSealed):
+        batches.append(history.batch(cursor, 10**6))
+        cursor = batches[-1].cursor
+    assert [decode(frame).sequence for batch in batches for frame in batch.frames] == [2]
+    assert [event for batch in batches for event in batch.events] == [{"type": "steps", "rows": [{"step": 0}]}]
+    assert str(cursor) == "r:2-0"
 
 
 @pytest.mark.parametrize(("query", "field"), [

@@ -168,7 +168,7 @@ def test_a_writer_that_closes_while_the_sink_is_away_leaves_everything_in_the_sp
         writer.add(row(step))
     began = time.monotonic()
     writer.close(0.2)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 20, "it does not wait for the sink"
     frames = [decode(frame) for frame, _ in read_frames(spill)]
     assert [step for frame in frames for step in frame.spans["step"].tolist()] == list(range(5_000))
     assert frames[-1].final

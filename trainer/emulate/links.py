@@ -86,6 +86,7 @@ class Links:
         self._spec, self._placement = spec, Placement.of(spec.grid, spec.placement)
         self._ports = Ports(spec, self._placement)
         self._book = PortBook(book, self._ports.count)
+        self.slowed: dict[tuple[int, int | None], float] = {}  # by two ranks, or one and None for all of its links
 
     @property
     def words(self) -> str:
@@ -93,7 +94,17 @@ class Links:
         return f"modelled, {links.slow_down:g} times slower; sizes count {links.size_factor:g} times"
 
     def as_counted(self, source: int, target: int) -> LinkClass:
-        return as_counted(self._spec, self._placement, source, target)
+        """The link as a payload's bytes see it: slowed down, by faults as well, and of sizes that count for more."""
+        link, slower = as_counted(self._spec, self._placement, source, target), self._slowness(source, target)
+        return LinkClass(link.word, link.latency_seconds * slower, link.bytes_per_second / slower)
+
+    def _slowness(self, source: int, target: int) -> float:
+        factor = 1.0
+        for (rank, peer), slower in self.slowed.items():
+            ends = {source, target}
+            if rank in ends and (peer is None or {rank, peer} == ends):
+                factor *= slower
+        return factor
 
     def word(self, peer: int) -> str:
         return f"emulated {self.as_counted(self._rank, peer).word}"

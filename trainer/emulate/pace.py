@@ -7,6 +7,7 @@ action's modelled duration is over. Sleeping ranks overlap as they would on as m
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from trainer.emulate.durations import durations_ms
 from trainer.schedules.actions import Action, Do
@@ -20,17 +21,28 @@ _MOST_SHARE = 8
 
 
 class Pacer:
-    """Stretches actions to their modelled durations; the real pace changes nothing."""
+    """Stretches actions to their modelled durations; the real pace changes nothing.
 
-    def __init__(self, spec: JobSpec):
-        self._paced = spec.pace.kind == "paced"
+    `slowness` tells how many times as long as else this rank's actions take in a step: modelled ones, and real ones too.
+    """
+
+    def __init__(self, spec: JobSpec, slowness: Callable[[int], float] = lambda step: 1.0):
+        self._paced, self._slowness = spec.pace.is_emulated, slowness
         lasts_ms = durations_ms(spec) if self._paced else dict.fromkeys(Do, 0.0)
-        self._durations_ns = {
+        self._modelled_ns = {
             (do, stage): round(ms * share * 1e6) for stage, share in enumerate(shares_of(spec)) for do, ms in lasts_ms.items()
         }
+        self._durations_ns = self._modelled_ns
+        self._factor = 1.0
         self._work_ns = dict.fromkeys(self._durations_ns, 0)  # what the real work that came last took last time
         self._work_began_ns = 0
         self._work_is_last = False
+
+    def begin_step(self, step: int) -> None:
+        factor = self._slowness(step)
+        if factor != self._factor:
+            self._factor = factor
+            self._durations_ns = {key: round(modelled_ns * factor) for key, modelled_ns in self._modelled_ns.items()}
 
     def begin(self, free_ns: int, sent_ns: int) -> int:
         """When an action that can run now began, ns.
@@ -58,7 +70,8 @@ class Pacer:
         One whose real work, done at `computed_ns`, took longer than its model is over then.
         """
         key = action.do, action.stage
-        modelled_ns = start_ns + self._durations_ns[key]
+        lasts_ns = self._durations_ns[key] if self._paced else round((computed_ns - start_ns) * self._factor)
+        modelled_ns = start_ns + lasts_ns
         if self._work_is_last:
             self._work_ns[key] = computed_ns - self._work_began_ns
         return time.monotonic_ns() if _sleep_until(modelled_ns) else max(modelled_ns, computed_ns)

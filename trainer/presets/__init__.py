@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from trainer.complaints import FieldError, SpecError
-from trainer.presets import copies, networks, pipelines, products, recipes, stages
+from trainer.presets import copies, faults, networks, pipelines, products, recipes, stages
 from trainer.presets.kit import Preset
 
 GROUPS = {
     "Pipelines": pipelines.PRESETS, "Copies": copies.PRESETS, "Inside a stage": stages.PRESETS, "Products": products.PRESETS,
-    "Network": networks.PRESETS, "Recipes": recipes.PRESETS,
+    "Network": networks.PRESETS, "Recipes": recipes.PRESETS, "Faults": faults.PRESETS,
 }
 PRESETS = {preset.key: preset for group in GROUPS.values() for preset in group}
 

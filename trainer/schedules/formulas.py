@@ -112,8 +112,10 @@ def _zero_bubble(shape: Shape, times: Times) -> Idle | None:
 def _zb_v(shape: Shape, times: Times) -> Idle | None:
     """No rank waits between its first start and its last end (Qi et al., 2024); but the ranks start one after the other."""
     p, m = shape.ranks, shape.micro_batches
-    if m < 2 * p - 1 or times.forward > times.input:
+    if m < 2 * p - 1 or times.forward > times.input or times.weights > times.input:
         return None
+    if times.input > 2 * times.weights:  # there are not enough weights to put off
+        return _over_work((p - 1) * (times.input - times.weights), "(p−1)(I−W)")
     if times.forward == times.input:
         return _over_work((p - 1) * times.forward / 2, "½(p−1)F")
     return _over_work((p - 1) * times.input / 2, "½(p−1)I")
@@ -124,6 +126,8 @@ def _dualpipe_v(shape: Shape, times: Times) -> Idle | None:
     p, m = shape.ranks, shape.micro_batches
     if m < 2 * p or not times.weights <= times.input <= times.forward:
         return None
+    if times.forward - times.weights > times.input:  # a forward outlasts what is done beside it
+        return _over_work((p - 1) * (times.forward - times.weights), "(p−1)(F−W)")
     return _over_work((p - 1) * (times.forward + times.input - times.weights) / 2, "½(p−1)(F+I−W)")
 
 

@@ -93,7 +93,8 @@ def _shortened(spec: JobSpec, micro_batches: int) -> JobSpec:
     if spec.schedule.name == "csv" or spec.schedule.micro_batches <= micro_batches:
         return spec
     schedule = spec.schedule.model_copy(update={"micro_batches": micro_batches})
-    return spec.model_copy(update={"schedule": schedule})
+    batch = spec.batch // spec.schedule.micro_batches * micro_batches  # a micro-batch has as many samples as before
+    return spec.model_copy(update={"schedule": schedule, "batch": batch})
 
 
 @lru_cache(maxsize=256)

@@ -9,6 +9,7 @@ that moment and not before.
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -64,16 +65,19 @@ class Messages:
         links: Links | None = None,
     ):
         self._shape, self._dtype, self._device = shape, dtype, device
+        self._road = road_of(groups, device)
         self._content_bytes = math.prod(shape) * dtype.itemsize
         self._clock, self._add, self._groups, self._ranks, self._axis = clock, add, groups, ranks, axis
         self._links = links
         self._incoming: dict[Letter, tuple[int, Envelope, dist.Work]] = {}
         self._outgoing: list[tuple[Envelope, dist.Work]] = []
         self._spare: list[Envelope] = []
+        self._resend_seconds = 0.0  # not 0: the next letter is to be lost
+        self._resending: list[threading.Timer] = []
 
     def post(self, letter: Letter, source: int) -> None:
         """Make room for a letter ahead of its arrival, so that its sender need not wait for us."""
-        envelope = Envelope(self._shape, self._dtype, self._device)  # a new one: its content stays until the backward
+        envelope = Envelope(self._shape, self._dtype, self._road)  # a new one: its content stays until the backward
         work = self._groups[letter.content].recv([envelope.whole], source, letter.tag)
         self._incoming[letter] = source, envelope, work
 
@@ -94,7 +98,7 @@ class Messages:
         if began_ns > asked_ns:
             self._add((Kind.WAIT, asked_ns, began_ns, *where))
         self._add((Kind.RECEIVE, began_ns, arrived_ns, *where))
-        return envelope.content, sent_ns if self._links is None else self._clock.to_local(int(arrives))
+        return envelope.content.to(self._device), sent_ns if self._links is None else self._clock.to_local(int(arrives))
 
     def send(self, letter: Letter, peer: int, content: Tensor, step: int) -> None:
         """Send without blocking.
@@ -103,15 +107,37 @@ class Messages:
         only to those who block for it. The transfer itself is the peer's RECEIVE.
         """
         start_ns = time.monotonic_ns()
-        envelope = self._spare.pop() if self._spare else Envelope(self._shape, self._dtype, self._device)
+        envelope = self._spare.pop() if self._spare else Envelope(self._shape, self._dtype, self._road)
+        envelope.content.copy_(content)
+        if self._resend_seconds:
+            self._lose(letter, peer, envelope, step, start_ns)
+        else:
+            self._dispatch(letter, peer, envelope, step, start_ns)
+
+    def lose_next(self, resend_seconds: float) -> None:
+        """The next letter is lost on its way. Nobody tells its sender, who sends it again after so long."""
+        self._resend_seconds = resend_seconds
+
+    def _lose(self, letter: Letter, peer: int, envelope: Envelope, step: int, start_ns: int) -> None:
+        again = threading.Timer(self._resend_seconds, lambda: self._dispatch(letter, peer, envelope, step, note="sent again"))
+        self._resend_seconds = 0.0
+        self._record_send(letter, peer, step, start_ns, "lost")
+        again.start()
+        self._resending.append(again)
+
+    def _dispatch(self, letter: Letter, peer: int, envelope: Envelope, step: int, start_ns: int = 0, note: str = "") -> None:
+        start_ns = start_ns or time.monotonic_ns()
         envelope.stamp[0] = self._clock.to_run(start_ns)
         if self._links is not None:
             envelope.stamp[1] = self._clock.to_run(self._links.arrival_ns(self._ranks[peer], self._content_bytes, start_ns))
-        envelope.content.copy_(content)
         work = self._groups[letter.content].send([envelope.whole], peer, letter.tag)
         self._outgoing.append((envelope, work))
+        self._record_send(letter, peer, step, start_ns, note)
+
+    def _record_send(self, letter: Letter, peer: int, step: int, start_ns: int, note: str) -> None:
+        name = " · ".join(filter(None, (self._name(letter, peer), note)))
         self._add((Kind.SEND, start_ns, time.monotonic_ns(), step, letter.micro_batch, letter.stage, self._ranks[peer],
-                   self._content_bytes, NONE, self._name(letter, peer), self._axis))
+                   self._content_bytes, NONE, name, self._axis))
 
     def _name(self, letter: Letter, peer: int) -> str:
         return str(letter) if self._links is None else f"{letter} · {self._links.word(self._ranks[peer])}"
@@ -123,7 +149,16 @@ class Messages:
 
     def settle(self) -> None:
         """Wait until all that was sent has gone, and take its envelopes back; by the end of a step it has, or is about to."""
+        for again in self._resending:
+            again.join()
+        self._resending.clear()
         for envelope, work in self._outgoing:
             work.wait()
             self._spare.append(envelope)
         self._outgoing.clear()
+
+
+def road_of(groups: dict[str, dist.ProcessGroup], device: torch.device) -> torch.device:
+    """Where messages lie on their way: gloo carries what is in the host's memory, whatever device stages compute on."""
+    over_gloo = any(dist.get_backend(group) == dist.Backend.GLOO for group in groups.values())
+    return torch.device("cpu") if over_gloo else device

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from trainer.emulate.pace import Pacer
+from trainer.probes.stopwatch import Stopwatch
 from trainer.schedules.actions import Action, Do
 from trainer.splits.chunk import Chunk
 from trainer.splits.footprint import StageMemory
@@ -34,9 +35,9 @@ class PipelineRank:
     """Runs a rank's `actions` of a step on its `chunks`, by stage. `homes` are all stages' places in the pipeline."""
 
     def __init__(self, actions: list[Action], chunks: Mapping[int, Chunk], homes: Mapping[int, int], place: int,
-                 messages: Messages, pacer: Pacer, memory: StageMemory, add: Callable[[Row], None]):
+                 messages: Messages, pacer: Pacer, stopwatch: Stopwatch, memory: StageMemory, add: Callable[[Row], None]):
         self._actions, self._chunks, self._homes, self._place = actions, chunks, homes, place
-        self._messages, self._pacer, self._memory, self._add = messages, pacer, memory, add
+        self._messages, self._pacer, self._stopwatch, self._memory, self._add = messages, pacer, stopwatch, memory, add
         self._letters = [letter for action in actions if (letter := self._awaited(action)) and not self._is_here(letter)]
         self._receives = iter(self._letters)
         self._step = 0
@@ -52,6 +53,7 @@ class PipelineRank:
         """
         self._step, self._losses = step, []
         self._memory.begin_step(step, inputs, targets, self._here)
+        self._pacer.begin_step(step)
         self._free_ns = time.monotonic_ns()
         self._receives = iter(self._letters)
         self._post(RECEIVES_AHEAD)
@@ -62,6 +64,7 @@ class PipelineRank:
                 self._post(1)  # in the place of the one just taken
             chunk = self._chunks[action.stage]
             self._pacer.rest(action, start_ns, work_last=chunk.averages(action))
+            self._stopwatch.start()
             match action.do:
                 case Do.FORWARD:
                     self._forward(action, start_ns, content, inputs, targets)
@@ -105,8 +108,10 @@ class PipelineRank:
         """Record an action that has been computed, after pacing it.
 
         A last backward under DDP returns later than its own gradients are ready, once they are averaged.
-        What that took beyond the action itself is waiting for other copies, not work.
+        What that took beyond the action itself is waiting for other copies, not work. On CUDA the device does both in
+        one go, and the action's span holds them both.
         """
+        start_ns, computed_ns = self._stopwatch.times(start_ns, computed_ns)
         returned_ns = time.monotonic_ns()
         end_ns = self._pacer.finish(action, start_ns, computed_ns)
         where = (self._step, action.micro_batch, action.stage)

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from trainer.trace.stragglers import Stragglers
+
 
 @dataclass(frozen=True)
 class Definition:
@@ -25,6 +27,12 @@ RUN_DEFINITIONS = {
     ),
     "dropped_spans": Definition(
         "Lost spans", "count", "Spans that a rank recorded but that found no way to the store.", "recorded by all ranks − stored"
+    ),
+    "checked_ranks": Definition(
+        "Checked ranks", "count",
+        "Ranks of which the store holds exactly the spans that they recorded: the sum over what is sealed is the one that the "
+        "rank sent along.",
+        "a 64-bit sum over all numbers of all spans, by the rank = by the store",
     ),
     "bubble_share": Definition(
         "Bubble", "share",
@@ -57,6 +65,12 @@ RUN_DEFINITIONS = {
     ),
     "steps_figured": Definition(
         "Complete steps", "count", "Steps that every rank went through with no span missing; medians are taken over these."
+    ),
+    "slow_ranks": Definition(
+        "Slow ranks", "rank, step, times",
+        "Ranks whose busy time has been 1.15 or more times the others' median in each of the last 3 or more steps, by their "
+        "device or by their share of the layers: which, from which step on, how many times.",
+        "mean over these steps of own busy / median of the others' busy",
     ),
     "clock_uncertainty_ns": Definition(
         "Clock uncertainty", "ns", "By how much a rank's times may be out against rank 0's; the largest of all ranks.",
@@ -186,6 +200,7 @@ class RunFigures:
         self._complete = 0
         self._communication_ns = self._hidden_ns = 0
         self._end_apart_ns = array("d")
+        self._stragglers = Stragglers()
 
     def add(self, row: dict[str, Any]) -> None:
         if row["loss"] is not None:
@@ -195,6 +210,7 @@ class RunFigures:
             return
         self._complete += 1
         self._period_ns.append(row["period_ns"])
+        self._stragglers.add(row["step"], row["busy_ns"])
         self._communication_ns += sum(row["communication_ns"])
         self._hidden_ns += sum(row["hidden_ns"])
         if any(row["collective_ns"]):
@@ -214,6 +230,7 @@ class RunFigures:
             "loss_last": _finite(self._last_loss[1]),
             "step_seconds": None if step_ns is None else step_ns / 1e9,
             "steps_figured": self._complete,
+            "slow_ranks": self._stragglers.found() or None,
         }
 
 

@@ -33,7 +33,7 @@ HEADER = np.dtype([
     ("spans", "<u4"), ("counters", "<u4"), ("marks", "<u4"), ("final", "<u4"),
     ("spans_before", "<u8"), ("spans_dropped", "<u8"),
     ("clock_offset_ns", "<f8"), ("clock_uncertainty_ns", "<f8"),
-    ("written_ns", "<f8"), ("reserved", "<u8", (2,)),
+    ("written_ns", "<f8"), ("checksum", "<u8"), ("reserved", "<u8"),
 ])
 
 SPAN_COLUMNS = (
@@ -47,7 +47,7 @@ MARK_COLUMNS = (("time_ns", "<f8"), ("step", "<i4"), ("kind", "<u2"), ("text", "
 
 Columns = dict[str, np.ndarray[Any, Any]]
 
-_FIELDS = struct.Struct("<4sIQ6I2Q3d16x")  # HEADER for reading: its fields at once
+_FIELDS = struct.Struct("<4sIQ6I2Q3dQ8x")  # HEADER for reading: its fields at once
 _LAYOUTS = tuple(
     tuple((name, np.dtype(dtype), np.dtype(dtype).itemsize) for name, dtype in layout)
     for layout in (SPAN_COLUMNS, COUNTER_COLUMNS, MARK_COLUMNS)
@@ -70,6 +70,7 @@ class Frame:
     clock_uncertainty_ns: float = 0.0
     written_ns: float = 0.0
     final: bool = False
+    checksum: int = 0  # of all spans that the rank recorded, these included (trainer.trace.checksum)
 
 
 class BrokenFrame(ValueError):
@@ -84,8 +85,8 @@ def encode(frame: Frame) -> bytes:
     strings = json.dumps(frame.strings, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
     parts = [b""]
     for columns, layout in ((frame.spans, SPAN_COLUMNS), (frame.counters, COUNTER_COLUMNS), (frame.marks, MARK_COLUMNS)):
-        for name, dtype in layout:
-            parts.append(_padded(np.ascontiguousarray(columns[name], dtype).tobytes()))
+        if len(columns[layout[0][0]]):
+            parts += [_padded(np.ascontiguousarray(columns[name], dtype).tobytes()) for name, dtype in layout]
     parts.append(_padded(strings, b" "))
     header = np.zeros((), HEADER)
     header["magic"] = MAGIC
@@ -95,7 +96,7 @@ def encode(frame: Frame) -> bytes:
     header["strings_bytes"] = len(strings)
     header["spans_before"], header["spans_dropped"] = frame.spans_before, frame.spans_dropped
     header["clock_offset_ns"], header["clock_uncertainty_ns"] = frame.clock_offset_ns, frame.clock_uncertainty_ns
-    header["written_ns"], header["final"] = frame.written_ns, frame.final
+    header["written_ns"], header["final"], header["checksum"] = frame.written_ns, frame.final, frame.checksum
     parts[0] = header.tobytes()
     return b"".join(parts)
 
@@ -105,9 +106,7 @@ def decode(data: bytes | memoryview) -> Frame:
     data = memoryview(data)
     if len(data) < HEADER.itemsize:
         raise BrokenFrame(f"{len(data)} bytes are fewer than a header's {HEADER.itemsize}")
-    magic, rank, sequence, frame_bytes, strings_bytes, *sizes, final, before, dropped, offset, uncertainty, written = (
-        _FIELDS.unpack_from(data)
-    )
+    magic, rank, sequence, frame_bytes, strings_bytes, *sizes = _FIELDS.unpack_from(data)[:8]
     if magic != MAGIC:
         raise BrokenFrame(f"a frame starts with {MAGIC!r}, not {magic!r}")
     expected = HEADER.itemsize + _columns_bytes(sizes) + _padded_size(strings_bytes)
@@ -126,10 +125,10 @@ def decode(data: bytes | memoryview) -> Frame:
         raise BrokenFrame(f"its strings are not JSON: {error}") from None
     if not isinstance(strings, list) or not all(isinstance(text, str) for text in strings):
         raise BrokenFrame("its strings are not a list of text")
-    spans, counters, marks = tables
+    final, before, dropped, offset_ns, uncertainty_ns, written_ns, checksum = _FIELDS.unpack_from(data)[8:]
     return Frame(
-        rank, sequence, spans, counters, marks, strings, spans_before=before, spans_dropped=dropped, clock_offset_ns=offset,
-        clock_uncertainty_ns=uncertainty, written_ns=written, final=bool(final),
+        rank, sequence, tables[0], tables[1], tables[2], strings, before, dropped, offset_ns, uncertainty_ns, written_ns,
+        bool(final), checksum,
     )
 
 

@@ -53,6 +53,13 @@ class RankTotals:
     missing_frames: int = 0
     clock_uncertainty_ns: float = 0.0
     final: bool = False
+    checksum: int = 0  # of the spans that are sealed
+    recorded_checksum: int = 0  # of those that the rank recorded, as its latest frame said
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether exactly what the rank recorded is sealed."""
+        return self.checksum == self.recorded_checksum
 
     @property
     def lost(self) -> int:

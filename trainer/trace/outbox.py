@@ -11,7 +11,7 @@ import time
 from collections import deque
 from pathlib import Path
 
-from trainer.trace.sinks import Sink, append_frame, read_frames
+from trainer.trace.sinks import Sink, append_frame, read_frames, whole_bytes
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ class Outbox:
         self._memory_bytes, self._spill_bytes = memory_bytes, spill_bytes
         self._memory: deque[tuple[bytes, int]] = deque()  # a frame and its number of spans
         self._in_memory = 0
-        self._spilled = 0  # bytes in the spill file
+        self._spilled = whole_bytes(spill)  # bytes in the spill file, also of whoever had this rank's place before
         self._resent = 0  # bytes of it that the sink has taken
         self._pause_seconds = FIRST_PAUSE_SECONDS
         self._away_until = 0.0

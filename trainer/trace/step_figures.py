@@ -54,6 +54,13 @@ class StepFigures:
         """The rank's last frame came in some earlier life of the recorder."""
         self._gone[rank] = True
 
+    def begin_again(self, step: int) -> None:
+        """Ranks have lost one of them and do again all from `step` on; what was open is theirs who are gone."""
+        self._new, self._open, self._ended, self._counters = [], [], {}, {}
+        self._gaps, self._gap_from = [], {}
+        self.next_step, self._reached = step, np.full(self.ranks, step - 1, np.int64)
+        self._gone = np.zeros(self.ranks, bool)
+
     def ready(self, all_ended: bool = False) -> list[dict[str, Any]]:
         """The rows of steps that are closed by now; with `all_ended` the rows of all that began."""
         self._absorb()

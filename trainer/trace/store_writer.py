@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from trainer.trace import journal, manifest, segments, zoom
+from trainer.trace import checksum, journal, manifest, segments, zoom
 from trainer.trace.frame import Columns, Frame
 from trainer.trace.manifest import SEGMENTS, RankTotals, Segment, journal_file
 from trainer.trace.pyramid import PyramidWriter
@@ -77,6 +77,7 @@ class StoreWriter:
         totals.stored += spans
         totals.dropped, totals.clock_uncertainty_ns = frame.spans_dropped, frame.clock_uncertainty_ns
         totals.missing_frames += missing
+        totals.recorded_checksum = frame.checksum
         totals.final |= frame.final
         part = self._parts.setdefault(frame.rank, RankPart(0, spans_before=frame.spans_before))
         part.sequence, part.final = frame.sequence, part.final or frame.final
@@ -135,9 +136,13 @@ class StoreWriter:
             manifest.write_whole(segment_file(self.folder, segment.number), data)
             self._append(SEGMENTS, new.journals, [asdict(segment)])
             new = new.with_segment(segment)
+            for rank, total in checksum.by_rank(spans).items():
+                new.ranks[rank].checksum = checksum.added(new.ranks[rank].checksum, total)
         self._append("steps", new.journals, self._steps)
         manifest.save(new, self.folder)
         self.manifest = new
+        for rank, totals in new.ranks.items():
+            self.ranks[rank].checksum = totals.checksum
         self._start_waiting()
         self._zoom_out(segment, spans)
 

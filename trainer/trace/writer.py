@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from trainer.trace import columns
+from trainer.trace import checksum, columns
 from trainer.trace.columns import CounterRow, MarkRow, Row, Strings
 from trainer.trace.frame import NONE, Columns, Frame, encode
 from trainer.trace.outbox import Outbox
@@ -30,11 +30,15 @@ class Writer:
 
     Times are given as `time.monotonic_ns()` of this machine. As long as the run's zero is not known
     nothing is sent: give `zero_ns`, or `set_clock` and then `set_zero` once they are measured.
+
+    A rank that takes another's place goes on after its `written` frames and spans. `note` gets both numbers before a
+    frame leaves.
     """
 
     add: Callable[[Row], None]  # hot path: (kind, start_ns, end_ns, step, micro_batch, stage, peer, bytes, sequence, name, group)
 
-    def __init__(self, rank: int, sink: Sink, spill: Path, flush_ms: float = 100, zero_ns: int = 0):
+    def __init__(self, rank: int, sink: Sink, spill: Path, flush_ms: float = 100, zero_ns: int = 0,
+                 written: tuple[int, int] = (0, 0), note: Callable[[int, int], None] = lambda frames, spans: None):
         self.rank = rank
         self._rows: list[Row] = []
         self._counters: list[CounterRow] = []
@@ -47,11 +51,14 @@ class Writer:
             self._zero_known.set()
         self._began_ns = time.monotonic_ns()
         self._outbox = Outbox(sink, spill)
-        self._sequence = 0
-        self._spans_recorded = 0
+        self._sequence, self._spans_recorded = written
+        self._note = note
         self._spans_unfit = 0
+        self._checksum = 0
         self._flush_seconds = flush_ms / 1000
         self._closing = threading.Event()
+        self._is_final = True
+        self._flushed = threading.Event()
         self._close_by = 0.0
         self._process = os.getpid()
         self.thread_name = f"trace-writer-{rank}"
@@ -73,12 +80,21 @@ class Writer:
         """What to add to this machine's clock for rank 0's, and by how much that may be wrong."""
         self._clock = (round(offset_ns), float(uncertainty_ns))
 
-    def close(self, deadline_seconds: float = 5.0) -> None:
-        """Send the rest and a last frame; what cannot be sent by then lies in the spill file. Whoever calls again waits too."""
+    def flush(self, deadline_seconds: float = 2.0) -> None:
+        """Return once all that was recorded before has left, or is kept for later, or the deadline has passed."""
+        for _ in range(2):  # the first to end may have begun before
+            self._flushed.clear()
+            self._flushed.wait(deadline_seconds / 2)
+
+    def close(self, deadline_seconds: float = 5.0, final: bool = True) -> None:
+        """Send the rest and a last frame; what cannot be sent by then lies in the spill file. Whoever calls again waits too.
+
+        `final` says that no other will take this rank's place and go on.
+        """
         if os.getpid() != self._process:
             return  # a forked child has no thread, and its parent's spans are not its own
         if not self._closing.is_set():
-            self._close_by = time.monotonic() + deadline_seconds
+            self._close_by, self._is_final = time.monotonic() + deadline_seconds, final
             self._closing.set()
         self._thread.join(deadline_seconds + 3)  # a send in flight ends by its socket's time-out
         if self._thread.is_alive():
@@ -90,6 +106,7 @@ class Writer:
                 self._flush()
             except Exception:  # whatever it is, the job goes on and later spans are still sent
                 log.exception("rank %s: a flush failed", self.rank)
+            self._flushed.set()
         try:
             self._finish()
         except Exception:
@@ -107,7 +124,7 @@ class Writer:
         try:
             while max(len(self._rows), len(self._counters), len(self._marks)) > MOST_SPANS_A_FRAME:
                 self._put(final=False)
-            self._put(final=True)
+            self._put(final=self._is_final)
             while not self._outbox.drain(anyway=True) and time.monotonic() < self._close_by:
                 time.sleep(min(0.1, max(0.0, self._close_by - time.monotonic())))
         finally:
@@ -121,6 +138,7 @@ class Writer:
         rows = _take(self._rows)
         self._spans_recorded += len(rows)
         spans, self._spans_unfit = self._convert(rows, columns.spans, strings, shift_ns)
+        self._checksum = checksum.added(self._checksum, checksum.total(spans))
         frame = Frame(
             rank=self.rank,
             sequence=self._sequence + 1,
@@ -134,9 +152,11 @@ class Writer:
             clock_uncertainty_ns=uncertainty_ns,
             written_ns=time.monotonic_ns() + shift_ns,
             final=final,
+            checksum=self._checksum,
         )
         data = encode(frame)
         self._sequence += 1
+        self._note(self._sequence, self._spans_recorded)
         self._outbox.put(data, len(rows))
 
     def _convert(

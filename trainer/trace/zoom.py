@@ -110,19 +110,23 @@ class Tile:
 
 def tiles(made: Raster) -> dict[int, Tile]:
     """The raster cut into tiles, by their number."""
-    busy = made.busy_ns * (FULL / float(1 << made.bits))
-    values = np.minimum(busy + 0.5, FULL).astype(np.uint16)
-    values[(values == 0) & (busy > 0)] = 1
     cut = {}
     for number in range(made.first >> TILE_BITS, (made.end - 1 >> TILE_BITS) + 1):
         low, high = max(made.first, number << TILE_BITS), min(made.end, number + 1 << TILE_BITS)
-        part = values[:, low - made.first : high - made.first]
+        part = _values(made.busy_ns[:, low - made.first : high - made.first], made.bits)
         active = part.any(axis=1)
         if active.any():
             tile = np.zeros((int(active.sum()), TILE_CELLS), np.uint16)
             tile[:, low - (number << TILE_BITS) : high - (number << TILE_BITS)] = part[active]
             cut[number] = Tile(made.tracks[active], tile)
     return cut
+
+
+def _values(busy_ns: Array, bits: int) -> Array:
+    """Nanoseconds of a cell as uint16 of FULL; what is there does not become 0."""
+    values = np.minimum(busy_ns * (FULL / float(1 << bits)) + 0.5, FULL).astype(np.uint16)
+    values[(values == 0) & (busy_ns > 0)] = 1
+    return values
 
 
 def added(one: Tile, other: Tile) -> Tile:

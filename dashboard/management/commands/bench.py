@@ -9,13 +9,13 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from dashboard.bench import analysis, collectives, ingest, launching, listing, live, overhead, start, timeline, windows
+from dashboard.bench import analysis, collectives, ingest, launching, listing, live, overhead, presets, start, timeline, windows
 from dashboard.bench.place import CannotMeasure
 from dashboard.stack.own import NoStack
 
 BENCHES: dict[str, Any] = {
-    "analysis": analysis, "collectives": collectives, "ingest": ingest, "launch": launching,
-    "list": listing, "live": live, "overhead": overhead, "start": start, "timeline": timeline, "windows": windows,
+    "analysis": analysis, "collectives": collectives, "ingest": ingest, "launch": launching, "list": listing, "live": live,
+    "overhead": overhead, "presets": presets, "start": start, "timeline": timeline, "windows": windows,
 }
 
 

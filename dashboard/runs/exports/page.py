@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import Any, BinaryIO
 
@@ -15,23 +16,27 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.html import escape
 
-from dashboard.charts import bubble, loss
+from dashboard.charts import bubble, loss, memory
+from dashboard.charts.memory_rows import recent
+from dashboard.charts.panels import panels_of
 from dashboard.live.cursor import AfterSealed
 from dashboard.live.messages import Batch
 from dashboard.runs.access import Access
-from dashboard.runs.exports.bundle import data_address, inlined, plotly
+from dashboard.runs.exports.bundle import inlined, plotly
 from dashboard.runs.exports.source import Progress, Source
-from dashboard.runs.views.logs import tail
+from dashboard.runs.ideal import NoIdeal, ideal
+from dashboard.runs.views.logs import shown
 from trainer.folder import log_file, run_folder
-from trainer.trace.figures import DEFINITIONS
+from trainer.trace.figures import DEFINITIONS, PAGE_DEFINITIONS
 from trainer.trace.frame import encode
 
 _CHARTS = {"loss": loss.chart, "bubble": bubble.chart}
-_STAND_INS = {"core/live.js": "core/frozen.js", "views/logs.js": "views/frozen_logs.js"}
+_STAND_INS = {"core/live.js": "core/frozen.js", "core/reading.js": "core/frozen_reading.js"}
+_MOST_RANKS = 64  # whose memory is kept
 _STEPS_AT_ONCE = 2000
 _DATA = "<!-- what was recorded -->"
 _PLOTLY_IS_HERE = "data:text/javascript,"  # where the page loads it from: an empty script, since it is in the page already
-_CHART = re.compile(r'data-chart="[^"]*/(\w+)\.json" data-plotly="[^"]*"')
+_PLOTLY = re.compile(r'data-plotly="[^"]*"')
 
 
 def page_html(source: Source, file: BinaryIO, progress: Progress) -> None:
@@ -55,25 +60,32 @@ def _batches(source: Source, progress: Progress) -> Iterator[Batch]:
 
 
 def _rendered(source: Source) -> str:
-    run = source.run
+    run, panels = source.run, panels_of(source.spec)
     page: str = render_to_string("runs/run.html", {
         "access": Access(run, can_change=False), "run": source.state, "about": run, "tags": [tag.name for tag in run.tags.all()],
-        "read_base": "", "socket_path": "", "definitions": DEFINITIONS, "frozen_at": timezone.now(),
+        "read_base": "", "socket_path": "", "definitions": DEFINITIONS | PAGE_DEFINITIONS, "frozen_at": timezone.now(),
+        "panels": panels, "panel_shown": panels[0].key,
         "spec_json": json.dumps(run.spec_json, indent=2, ensure_ascii=False),
     })
-    charts = _charts(source)
-    page = _CHART.sub(lambda found: f'data-chart="{charts[found[1]]}" data-plotly="{_PLOTLY_IS_HERE}"', page)
+    page = _PLOTLY.sub(f'data-plotly="{_PLOTLY_IS_HERE}"', page)
     entry = '<script type="module"'
-    return inlined(page.replace(entry, f"{_logs(source)}{plotly()}{_DATA}\n{entry}"), _STAND_INS)
+    kept = "".join(f'<template data-kept="{escape(address)}">{escape(text)}</template>\n' for address, text in _kept(source))
+    return inlined(page.replace(entry, f"{kept}{plotly()}{_DATA}\n{entry}"), _STAND_INS)
 
 
-def _charts(source: Source) -> dict[str, str]:
+def _kept(source: Source) -> Iterator[tuple[str, str]]:
+    """What the page's views would read from the server: addresses as they ask for them, and the answers."""
     rows: list[dict[str, Any]] = [{key: row[key] for key in ("step", "loss", "bubble_share")} for row in source.steps()]
-    figures = {name: chart(source.spec, rows).as_dict() for name, chart in _CHARTS.items()}
-    return {name: data_address(json.dumps(figure).encode(), "application/json") for name, figure in figures.items()}
-
-
-def _logs(source: Source) -> str:
+    for name, chart in _CHARTS.items():
+        yield f"charts/{name}.json", json.dumps(chart(source.spec, rows).as_dict())
+    for panel in panels_of(source.spec):
+        if panel.make is not None:
+            yield f"panels/{panel.key}.json", json.dumps(panel.make(source.run, {}))
+    if source.spec.pace.kind == "paced":  # else the page would ask for one by what it measured
+        with suppress(NoIdeal):
+            yield "ideal.json", json.dumps(ideal(source.spec, {}))
     folder = run_folder(settings.CONF.home, source.run.pk)
-    logs = ((rank, tail(log_file(folder, rank))) for rank in range(source.spec.ranks))
-    return "".join(f'<template data-log="{rank}">{escape(text)}</template>\n' for rank, text in logs if text)
+    for rank in range(source.spec.ranks):
+        yield f"logs/{rank}/", shown(log_file(folder, rank))
+    for rank in range(min(source.spec.ranks, _MOST_RANKS)):
+        yield f"charts/memory.json?rank={rank}", json.dumps(memory.chart(source.spec, rank, recent(source.run, rank)).as_dict())

@@ -33,8 +33,13 @@ def shared_log(request: HttpRequest, token: str, rank: int) -> HttpResponse:
 def log_of(seen: Access, rank: int) -> HttpResponse:
     if rank >= seen.run.spec.ranks:
         raise Http404("There is no such rank.")
-    text = tail(log_file(run_folder(settings.CONF.home, seen.run.pk), rank))
-    return HttpResponse(text or "(This rank has printed nothing.)\n", content_type="text/plain; charset=utf-8")
+    text = shown(log_file(run_folder(settings.CONF.home, seen.run.pk), rank))
+    return HttpResponse(text, content_type="text/plain; charset=utf-8")
+
+
+def shown(path: Path) -> str:
+    """The end of a log, or that there is none."""
+    return tail(path) or "(This rank has printed nothing.)\n"
 
 
 def tail(path: Path) -> str:

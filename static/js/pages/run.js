@@ -46,7 +46,7 @@ new Details({
 }, timeline);
 new Totals({ totals: part("totals"), title: part("totals-title") }, timeline);
 const table = new SpanTable(part("table"), part("table-toggle"), timeline);
-const fetchIdeal = idealFetcher(readBase, spec.pace.kind === "paced", timeline.trace);
+const fetchIdeal = idealFetcher(readBase, spec.pace.kind !== "real", timeline.trace);
 const tools = new Tools(part, timeline, part("announcer"), { fetchIdeal, toggleTable: () => table.flip() });
 bindDialogs();
 bindMenus();

@@ -3,6 +3,8 @@
 //
 //   <div data-chart="/runs/…/charts/loss.json" data-plotly="/static/…/plotly.min.js"></div>
 
+import { readJson } from "../core/reading.js";
+
 const LEAST_MS = 1000; // between two drawings
 const HEIGHT_PX = 220; // fixed, so that the page stands still while charts come and grow
 const NEARLY = "160px";
@@ -51,7 +53,7 @@ export function chart(element) {
 
   async function fetchAndDraw() {
     try {
-      const [answer, Plotly] = await Promise.all([fetched(element.dataset.chart), loadPlotly(element.dataset.plotly)]);
+      const [answer, Plotly] = await Promise.all([readJson(element.dataset.chart), loadPlotly(element.dataset.plotly)]);
       if (closed) return;
       shown = answer;
       await draw(Plotly);
@@ -96,12 +98,6 @@ function whenSeen(element) {
 
 function wait(milliseconds) {
   return new Promise((resolve) => setTimeout(resolve, Math.max(0, milliseconds)));
-}
-
-async function fetched(address) {
-  const response = await fetch(address, { headers: { Accept: "application/json" } });
-  if (!response.ok) throw new Error(`${address} answered ${response.status}`);
-  return response.json();
 }
 
 function colours(element) {

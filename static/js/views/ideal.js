@@ -4,6 +4,7 @@
  */
 
 import { KIND, LANE } from "../core/kinds.js";
+import { Refused, readJson } from "../core/reading.js";
 import { idealOf } from "../timeline/ideal.js";
 import { median } from "./now.js";
 
@@ -28,11 +29,9 @@ export function idealFetcher(readBase, isPaced, trace) {
     const given = isPaced ? [] : measuredMs(trace, window);
     const query = new URLSearchParams(given).toString();
     try {
-      const answer = await fetch(`${readBase}ideal.json${query ? `?${query}` : ""}`, { headers: { Accept: "application/json" } });
-      const body = await answer.json();
-      return answer.ok ? idealOf(body, window) : body.error;
-    } catch {
-      return "The server does not answer, so there is no ideal to show.";
+      return idealOf(await readJson(`${readBase}ideal.json${query ? `?${query}` : ""}`), window);
+    } catch (error) {
+      return error instanceof Refused ? error.words : "The server does not answer, so there is no ideal to show.";
     }
   };
 }

@@ -81,7 +81,7 @@ export class Now {
   #step(run, row, medianNs, ended) {
     const shown = ended || !row ? medianNs : stepNs(row);
     const slow = !ended && row && shown > medianNs * 1.25;
-    const modelled = run.spec.pace.kind === "paced" ? "modelled · " : "";
+    const modelled = run.spec.pace.kind !== "real" ? "modelled · " : "";
     const note = slow ? `${(shown / medianNs).toFixed(2)} × the median ${durationNs(medianNs)}` : ended ? this.#longest() : `median ${durationNs(medianNs)}`;
     this.#set("step", this.#when(row, ended), durationNs(shown), row ? modelled + note : "", slow ? "bad" : "");
   }

@@ -4,6 +4,7 @@
  */
 
 import { throttled } from "../core/dom.js";
+import { readJson } from "../core/reading.js";
 
 const UPDATE_MS = 2000;
 
@@ -89,11 +90,8 @@ export class Panels {
     return this.mounted.get(name);
   }
 
-  async #ask(name, fields = {}) {
-    const query = new URLSearchParams(fields);
-    const answer = await fetch(`${this.context.readBase}panels/${name}.json?${query}`, { headers: { Accept: "application/json" } });
-    if (!answer.ok) throw new Error(`the view ${name} answered ${answer.status}`);
-    return answer.json();
+  #ask(name, fields = {}) {
+    return readJson(`${this.context.readBase}panels/${name}.json?${new URLSearchParams(fields)}`);
   }
 }
 

@@ -1,6 +1,7 @@
 /** What a rank printed: followed while the run goes on, searched as one types. */
 
 import { element, setText } from "../../core/dom.js";
+import { Refused, readText } from "../../core/reading.js";
 
 export function mount(body, { run, readBase }) {
   const ranks = Array.from({ length: run().ranks }, (_, rank) => element("option", { value: String(rank) }, String(rank)));
@@ -29,11 +30,10 @@ export function mount(body, { run, readBase }) {
     text.setAttribute("aria-busy", "true");
     let answer;
     try {
-      const response = await fetch(`${readBase}logs/${rank.value}/`, { headers: { Accept: "text/plain" } });
-      answer = response.ok ? await response.text() : `The log cannot be read (${response.status}).`;
-      if (turn === asked) isLast = hasEnded && response.ok;
-    } catch {
-      answer = "The server does not answer.";
+      answer = await readText(`${readBase}logs/${rank.value}/`);
+      if (turn === asked) isLast = hasEnded;
+    } catch (error) {
+      answer = error instanceof Refused ? error.words : "The server does not answer.";
     }
     if (turn !== asked) return;
     text.removeAttribute("aria-busy");

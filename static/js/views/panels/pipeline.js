@@ -147,7 +147,10 @@ function alternatives({ alternatives: others }, { spec, id }, launchForm) {
     durationNs(one.step_ms * 1e6), one === own ? "this job" : change(one.step_ms, own.step_ms), figures(one.held),
     one === own || !launchForm ? "" : element("a", { href: `${launchForm}?from=${id}&${new URLSearchParams(one.sets)}` }, "Open in the form"),
   ]);
-  const tells = `By simulation, with this job's forward of ${figures(spec.pace.forward_ms)} ms and backward of ${figures(spec.pace.backward_ms)} ms and messages that take no time. `
+  const { pace } = spec;
+  const lasts = pace.kind === "device" ? `what ${pace.device.toUpperCase()}, ${figures(pace.slow_down)} times slower, would take`
+    : `this job's forward of ${figures(pace.forward_ms)} ms and backward of ${figures(pace.backward_ms)} ms`;
+  const tells = `By simulation, with ${lasts} and messages that take no time. `
     + "A step's samples stay the same: more micro-batches are smaller ones. Held: activations, in micro-batches and whole stages of this job.";
   return part("What another order would take", tells,
     table("Other schedules and numbers of micro-batches", ["Schedule", "Micro-batches", "Bubble", "A step", "Against this job", "Held", ""], rows, (at) => at === 0));
