@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from trainer.emulate.link_classes import LinkClass
-from trainer.placement import Placement, link_between
+from trainer.placement import Placement, link_as_counted
 from trainer.spec import JobSpec
 
 _FREE = struct.Struct("<q")  # when a port is free again, in this machine's monotonic ns
@@ -86,10 +86,7 @@ class Links:
         return f"modelled, {links.slow_down:g} times slower; sizes count {links.size_factor:g} times"
 
     def as_counted(self, source: int, target: int) -> LinkClass:
-        """The link as a payload's bytes see it: slowed down, and of sizes that count for more."""
-        link, links = link_between(self._spec, self._placement, source, target), self._spec.links
-        return LinkClass(link.word, link.latency_seconds * links.slow_down,
-                         link.bytes_per_second / links.slow_down / links.size_factor)
+        return link_as_counted(self._spec, self._placement, source, target)
 
     def word(self, peer: int) -> str:
         return f"emulated {self.as_counted(self._rank, peer).word}"

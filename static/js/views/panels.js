@@ -9,6 +9,11 @@ const UPDATE_MS = 2000;
 
 const MODULES = {
   pipeline: () => import("./panels/pipeline.js"),
+  collectives: () => import("./panels/collectives.js"),
+  topology: () => import("./panels/topology.js"),
+  stragglers: () => import("./panels/stragglers.js"),
+  experts: () => import("./panels/experts.js"),
+  learning: () => import("./panels/learning.js"),
   memory: () => import("./panels/memory.js"),
   log: () => import("./panels/log.js"),
 };
