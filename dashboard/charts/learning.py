@@ -27,7 +27,7 @@ def tokens(spec: JobSpec, rows: list[StepRow]) -> Chart:
 
 def _chart(spec: JobSpec, title: str, steps: np.ndarray, values: np.ndarray, colour: str, hover: str, form: str) -> Chart:
     figure = {"data": [line(title, steps, values, colour, hover)],
-              "layout": layout(title, {"zeroline": False, "nticks": 5}, spec.steps)}
+              "layout": layout(title, {"zeroline": False, "nticks": 5, "rangemode": "tozero"}, spec.steps)}
     if not len(steps):
         return Chart(figure, f"{title}: none is known yet.")
     return Chart(figure, f"{title}: {values[0]:{form}} at step {steps[0]}, {values[-1]:{form}} at step {steps[-1]}.")

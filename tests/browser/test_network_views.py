@@ -16,7 +16,8 @@ pytestmark = pytest.mark.browser
 VECTOR = json.loads((Path(__file__).parents[1] / "unit" / "vectors" / "ring_allreduce_4.json").read_text())
 STATES = [VECTOR["start"], *(step["after"] for step in VECTOR["reduce_scatter"] + VECTOR["all_gather"])]
 HTML = """<!doctype html><html data-theme=light><head><link rel=stylesheet href=/css/tokens.css>
-<link rel=stylesheet href=/css/panels.css><link rel=stylesheet href=/css/network.css></head><body><div id=box></div></body></html>"""
+<link rel=stylesheet href=/css/panels.css><link rel=stylesheet href=/css/network.css></head>
+<body><div id=box></div></body></html>"""
 RANKS = 1024
 
 
@@ -39,7 +40,8 @@ def player_of_four(page):
     with opened(answers) as address:
         page.goto(address)
         page.evaluate("""async () => {
-          const [{ player }, { Trace }] = await Promise.all([import("/js/views/panels/player.js"), import("/js/timeline/trace.js")]);
+          const [{ player }, { Trace }] = await Promise.all(
+            [import("/js/views/panels/player.js"), import("/js/timeline/trace.js")]);
           const given = async (name) => (await fetch(name)).json();
           const made = player({ trace: new Trace(4), ask: () => given("/plan.json") });
           document.getElementById("box").append(made.box);
@@ -80,7 +82,8 @@ def test_playing_ends_with_everything_everywhere(page):
 def test_a_topology_of_1024_ranks_is_drawn_with_every_rank_in_its_server(page, record_property):
     spec = SimpleNamespace(grid=SimpleNamespace(dp=16, ep=1, pp=8, cp=1, tp=8, ranks=RANKS), ranks=RANKS,
                            placement=preset("ddp-digits").spec.placement, links=preset("allreduce-ring").spec.links)
-    with opened({"/known.json": answer(topology.panel, spec), "/lines.json": answer(topology.panel, spec, group="dp")}) as address:
+    answers = {"/known.json": answer(topology.panel, spec), "/lines.json": answer(topology.panel, spec, group="dp")}
+    with opened(answers) as address:
         page.goto(address)
         made = page.evaluate("""async () => {
           const { topologyMap, layoutOf } = await import("/js/views/panels/topology_map.js");
@@ -96,7 +99,8 @@ def test_a_topology_of_1024_ranks_is_drawn_with_every_rank_in_its_server(page, r
             return x >= box.x && y >= box.y && x + cell <= box.x + box.width && y + cell <= box.y + box.height;
           });
           const places = new Set(ranks.map(({ x, y }) => `${x},${y}`)).size;
-          return { inside, places, servers: servers.length, racks: racks.length, drawn: map.box.dataset.ranks, ms: Number(map.box.dataset.drawnMs) };
+          return { inside, places, servers: servers.length, racks: racks.length, drawn: map.box.dataset.ranks,
+            ms: Number(map.box.dataset.drawnMs) };
         }""")
     record_property("drawn_ms", made["ms"])
     print(f"1,024 ranks drawn in {made['ms']:.1f} ms")
@@ -110,7 +114,8 @@ def test_a_matrix_of_1024_ranks_says_what_a_cell_holds(page):
           const { heat, squares } = await import("/js/views/panels/heat.js");
           const map = heat("Traffic", { cellPx: squares });
           document.getElementById("box").append(map.box);
-          map.show({ rows: 128, columns: 128, value: (row, column) => row * column, rowName: String, columnName: String, words: (row, column) => `${row} to ${column}` });
+          map.show({ rows: 128, columns: 128, value: (row, column) => row * column, rowName: String, columnName: String,
+            words: (row, column) => `${row} to ${column}` });
         }""")
         page.get_by_role("img", name="Traffic").focus()
         for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
@@ -122,11 +127,15 @@ def test_the_page_matches_collectives_as_the_analysis_does(bench):
     """Two groups along tp; rank 3 comes 40 ns late, and the backend's name of the second group's sequence is the same."""
     found = bench.evaluate("""async () => {
       const { collectivesOfStep } = await import("/static/js/timeline/collectives.js");
-      const span = (rank, startNs, endNs) => ({ rank, kind: 9, startNs, endNs, durationNs: endNs - startNs, step: 2, sequence: 7, group: 1, name: 2, bytes: 80 });
+      const span = (rank, startNs, endNs) => ({
+        rank, kind: 9, startNs, endNs, durationNs: endNs - startNs, step: 2, sequence: 7, group: 1, name: 2, bytes: 80 });
       const spans = [span(0, 100, 200), span(1, 110, 200), span(2, 100, 260), span(3, 140, 260)];
-      const lane = (rank) => ({ spans: 1, end: 1, firstEndingAfter: () => 0, startOf: () => spans[rank].startNs, next: (place) => place + 1, spanAt: () => spans[rank] });
-      const trace = { ranks: [0, 1, 2, 3], strings: ["", "tp", "all-reduce · ring"], lane, grid: [0, 1, 2, 3].map((rank) => ({ dp: rank >> 1, tp: rank & 1 })) };
+      const lane = (rank) => ({
+        spans: 1, end: 1, firstEndingAfter: () => 0, startOf: () => spans[rank].startNs, next: (place) => place + 1, spanAt: () => spans[rank] });
+      const trace = { ranks: [0, 1, 2, 3], strings: ["", "tp", "all-reduce · ring"], lane,
+        grid: [0, 1, 2, 3].map((rank) => ({ dp: rank >> 1, tp: rank & 1 })) };
       return collectivesOfStep(trace, { step: 2, figures: { start_ns: 0, end_ns: 1000 } }).map(
-        ({ members, transferNs, waitNs, algorithm, operation }) => [members.map(({ rank }) => rank), transferNs, waitNs, algorithm, operation]);
+        ({ members, transferNs, waitNs, algorithm, operation }) =>
+          [members.map(({ rank }) => rank), transferNs, waitNs, algorithm, operation]);
     }""")
     assert found == [[[0, 1], 90, 5, "ring", "all_reduce"], [[2, 3], 120, 20, "ring", "all_reduce"]]

@@ -88,7 +88,7 @@ function overviewOf(kinds, steps, { groups, is_emulated: isEmulated, slow_down: 
     ];
   });
   const emulated = isEmulated ? ` Links are emulated, ${count(slowDown)} times slower than their class: so are these times and rates.` : "";
-  return part(`The latest ${plural(steps, "complete step")}`, `Medians over what these steps hold; the costliest first.${emulated}`,
+  return part(`The latest ${plural(steps, "complete step")}`, `Medians over what these steps hold; the costliest first. The bar is transfer against waiting.${emulated}`,
     table("Collectives by group and operation", ["Operation", "Ranks", "Algorithm", "A step", "Size", "algbw", "busbw", "Ceiling", "In transfer", "Waiting for the last"], rows));
 }
 

@@ -16,7 +16,7 @@ export function mount(body, { ask, run }) {
     if (!byLayer.has(layer)) {
       const made = heat(`Load of layer ${layer}'s experts over the steps`, { colour: "--kind-forward" });
       byLayer.set(layer, made);
-      maps.append(part(`Layer ${layer}`, "A row an expert, a column a step; the darker, the more tokens.", made.box));
+      maps.append(part(`Layer ${layer}`, "A row an expert, a column a step; the stronger its colour, the more tokens.", made.box));
     }
     return byLayer.get(layer);
   }

@@ -1,5 +1,5 @@
 /**
- * A table of numbers as a canvas of cells, each the darker the more: a pointer or the arrow keys choose a cell, and a
+ * A table of numbers as a canvas of cells, each the stronger in colour the more: a pointer or the arrow keys choose a cell, and a
  * line below says what it holds.
  */
 

@@ -28,8 +28,8 @@ export function player({ trace, ask }) {
     element("p", { class: "muted small" }, "Each letter in a cell is one rank's contribution. Full cells are done: every rank's contribution is in."),
     element("div", { class: "panel-tools" }, operation.box, algorithm.box, ranks.box),
     element("div", { class: "panel-tools player-keys", role: "group", "aria-label": "Step player" },
-      button("⏮", "To the start", () => go(0)), button("◀", "A step back", () => go(Math.ceil(at) - 1)), play,
-      button("▶|", "A step on", () => go(Math.floor(at) + 1)), button("⏭", "To the end", () => go(Infinity)), slider, speed.box),
+      button("«", "To the start", () => go(0)), button("‹", "A step back", () => go(Math.ceil(at) - 1)), play,
+      button("›", "A step on", () => go(Math.floor(at) + 1)), button("»", "To the end", () => go(Infinity)), slider, speed.box),
     said, drawing);
   let known = null;
   let followed = null; // the measured collective that is played, if its plan is

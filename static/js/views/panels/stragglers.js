@@ -17,7 +17,7 @@ export function mount(body, { run, timeline, ask }) {
   const ranking = element("div");
   const words = element("div");
   body.replaceChildren(verdict, element("div", { class: "network-columns" },
-    part("Over the steps", "A row a rank, a column a step; the darker, the later.", map.box), ranking), words);
+    part("Over the steps", "A row a rank, a column a step; the stronger its colour, the later.", map.box), ranking), words);
   let isExplained = false;
 
   return {

@@ -1,7 +1,7 @@
 /** Where ranks are, what flows over which links, and who talks to whom. */
 
 import { element, setText } from "../../core/dom.js";
-import { bytes, durationNs, percent } from "../../core/format.js";
+import { bytes, count, durationNs, percent } from "../../core/format.js";
 import { completeSteps } from "../../timeline/collectives.js";
 import { trafficOfStep } from "../../timeline/traffic.js";
 import { stepNs } from "../now.js";
@@ -27,10 +27,10 @@ export function mount(body, { run, timeline, ask }) {
   const links = element("div");
   const matrix = heat("Traffic from rank to rank", { colour: "--kind-send", cellPx: squares });
   const matrixPart = element("div", {}, part("Traffic, from row to column", ranks > MOST_CELLS
-    ? `A cell is ${Math.ceil(ranks / MOST_CELLS)} by ${Math.ceil(ranks / MOST_CELLS)} ranks.` : "A row a sender, a column a receiver; the darker, the more bytes.", matrix.box));
+    ? `A cell is ${Math.ceil(ranks / MOST_CELLS)} by ${Math.ceil(ranks / MOST_CELLS)} ranks.` : "A row a sender, a column a receiver; the stronger its colour, the more bytes.", matrix.box));
   const words = element("div");
   body.replaceChildren(warnings, element("div", { class: "panel-tools" }, group.box, shape.box, zoom.box, legend), map.box, said,
-    element("div", { class: "network-columns" }, links, matrixPart), words);
+    element("div", { class: "network-columns wide-first" }, links, matrixPart), words);
   let known = null;
   let lines = null;
   let traffic = new Map();
@@ -110,7 +110,7 @@ function linksPart(known, traffic, window, ranks) {
     bytes(flow[key]), whole ? percent(flow[key] / whole) : "–", Number.isFinite(seconds) ? `${bytes(flow[key] / seconds)}/s` : "–",
   ]);
   const tells = known.is_emulated
-    ? `Links are emulated: ${known.slow_down} times slower than their class, and a byte counts as ${known.size_factor}. "As seen" is what a rank's bytes get.`
+    ? `Links are emulated: ${count(known.slow_down)} times slower than their class, and a byte counts as ${count(known.size_factor)}. "As seen" is what a rank's bytes get.`
     : "Links are this machine's own. Servers and racks are where modelled links would find the ranks.";
   const heads = ["Between ranks", ...(known.is_emulated ? ["Class", "By its maker", "Latency", "As seen"] : []), "Traffic now", "Of all", "Flow"];
   return part(window ? `Links, in step ${window.step}` : "Links", tells, table("Links by class, with what flows over them", heads, rows));

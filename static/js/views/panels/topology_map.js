@@ -5,6 +5,8 @@ import { sized } from "./heat.js";
 
 const [GAP, PAD, TITLE, BETWEEN_RACKS] = [3, 6, 16, 14];
 const FEWEST_NUMBERED_PX = 20;
+const MOST_IN_A_ROW = 4; // servers of a rack
+const BOW = 0.16; // of a line's length, so that a long one does not hide behind short ones
 /** Colour and dash by what lies between two ranks: neither tells alone. */
 export const LINES = {
   server: { colour: "--kind-forward", dash: [], words: "within a server" },
@@ -32,7 +34,7 @@ export function layoutOf({ servers, racks }, cell, roomPx) {
   const made = { cell, ranks: [], servers: [], racks: [], width: 0, height: 0 };
   let [x, y, rowHeight] = [0, 0, 0];
   for (const [rack, held] of byRack) {
-    const columns = Math.min(held.size, Math.max(1, Math.ceil(Math.sqrt(held.size))));
+    const columns = held.size <= MOST_IN_A_ROW ? held.size : Math.ceil(Math.sqrt(held.size));
     const width = 2 * PAD + columns * (server.width + PAD) - PAD;
     const height = 2 * PAD + TITLE + Math.ceil(held.size / columns) * (server.height + PAD) - PAD;
     if (x > 0 && x + width > roomPx) [x, y, rowHeight] = [0, y + rowHeight + BETWEEN_RACKS, 0];
@@ -72,8 +74,9 @@ export function topologyMap(onChoose) {
     context.font = `11px ${ink("--font")}`;
     drawBoxes(context, layout.racks, ink("--card-2"), ink("--line"), ink("--muted"));
     drawBoxes(context, layout.servers, ink("--card"), ink("--line"), ink("--muted"));
-    drawRanks(context, layout, shown, { ground: ink("--lane"), ink: ink("--accent"), text: ink("--text") });
+    drawRanks(context, layout, shown, { ground: ink("--lane"), ink: ink("--accent") });
     drawLines(context, layout, shown, chosen, ink);
+    drawNumbers(context, layout, ink("--text"));
     const { x, y } = layout.ranks[chosen];
     context.strokeStyle = ink("--text");
     context.lineWidth = 2;
@@ -129,7 +132,7 @@ function drawBoxes(context, boxes, fill, stroke, text) {
   }
 }
 
-function drawRanks(context, { ranks, cell }, { sent }, { ground, ink, text }) {
+function drawRanks(context, { ranks, cell }, { sent }, { ground, ink }) {
   const most = Math.max(...sent);
   context.fillStyle = ground;
   for (const { x, y } of ranks) context.fillRect(x, y, cell, cell);
@@ -140,6 +143,9 @@ function drawRanks(context, { ranks, cell }, { sent }, { ground, ink, text }) {
     context.fillRect(x, y, cell, cell);
   });
   context.globalAlpha = 1;
+}
+
+function drawNumbers(context, { ranks, cell }, text) {
   if (cell < FEWEST_NUMBERED_PX) return;
   context.fillStyle = text;
   context.textAlign = "center";
@@ -160,8 +166,9 @@ function drawLines(context, { ranks, cell }, shown, chosen, ink) {
       context.strokeStyle = ink(colour);
       context.setLineDash(dash);
       context.beginPath();
+      const [alongX, alongY] = [to.x - from.x, to.y - from.y];
       context.moveTo(from.x + cell / 2, from.y + cell / 2);
-      context.lineTo(to.x + cell / 2, to.y + cell / 2);
+      context.quadraticCurveTo(from.x + alongX / 2 - BOW * alongY + cell / 2, from.y + alongY / 2 + BOW * alongX + cell / 2, to.x + cell / 2, to.y + cell / 2);
       context.stroke();
     }
   }
