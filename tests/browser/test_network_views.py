@@ -131,7 +131,8 @@ def test_the_page_matches_collectives_as_the_analysis_does(bench):
         rank, kind: 9, startNs, endNs, durationNs: endNs - startNs, step: 2, sequence: 7, group: 1, name: 2, bytes: 80 });
       const spans = [span(0, 100, 200), span(1, 110, 200), span(2, 100, 260), span(3, 140, 260)];
       const lane = (rank) => ({
-        spans: 1, end: 1, firstEndingAfter: () => 0, startOf: () => spans[rank].startNs, next: (place) => place + 1, spanAt: () => spans[rank] });
+        spans: 1, end: 1, firstEndingAfter: () => 0, startOf: () => spans[rank].startNs, next: (place) => place + 1,
+        spanAt: () => spans[rank] });
       const trace = { ranks: [0, 1, 2, 3], strings: ["", "tp", "all-reduce · ring"], lane,
         grid: [0, 1, 2, 3].map((rank) => ({ dp: rank >> 1, tp: rank & 1 })) };
       return collectivesOfStep(trace, { step: 2, figures: { start_ns: 0, end_ns: 1000 } }).map(
