@@ -123,6 +123,16 @@ def test_a_matrix_of_1024_ranks_says_what_a_cell_holds(page):
         assert page.get_by_role("status").inner_text() == "1 to 1"
 
 
+def test_only_a_rank_that_is_later_than_every_other_is_the_latest(page):
+    with opened({}) as address:
+        page.goto(address)
+        found = page.evaluate("""async () => {
+          const { lateness } = await import("/js/views/panels/stragglers.js");
+          return lateness([[0, 5, 9], [0, 4, 4], [0, 0, 7], [0, 0, 0]].map((late_ns) => ({ figures: { late_ns } })), 3);
+        }""")
+    assert [(one["rank"], one["share"], one["medianNs"]) for one in found] == [(2, 0.5, 7), (1, 0, 4), (0, 0, 0)]
+
+
 def test_the_page_matches_collectives_as_the_analysis_does(bench):
     """Two groups along tp; rank 3 comes 40 ns late, and the backend's name of the second group's sequence is the same."""
     found = bench.evaluate("""async () => {

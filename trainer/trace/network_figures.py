@@ -1,5 +1,5 @@
 """The figures of the views on the network and on experts, with their definitions; worked out by the page from what it holds
-(static/js/timeline/collectives.js, traffic.js, lateness.js) and from counters."""
+(static/js/timeline/collectives.js and traffic.js), from steps' rows and from counters."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ STRAGGLER_DEFINITIONS = {
 
 BALANCE_DEFINITIONS = {
     "expert_imbalance": Definition(
-        "Fullest expert", "share", "How much more the fullest expert of a layer works on than the average one; 1 is balance.",
+        "Fullest expert", "times", "How much more the fullest expert of a layer works on than the average one; 1 is balance.",
         "max load / mean load",
     ),
     "expert_drop_share": Definition(

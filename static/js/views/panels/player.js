@@ -25,7 +25,7 @@ export function player({ trace, ask }) {
   const drawing = element("div", { class: "player-drawing" });
   const box = element("section", { class: "panel-part player", "data-part": "player" },
     element("h3", {}, "Step by step"),
-    element("p", { class: "muted small" }, "Each letter in a cell is one rank's contribution. Full cells are done: every rank's contribution is in."),
+    element("p", { class: "muted small" }, "Each letter in a cell is one rank's contribution to that chunk; what a step brought is framed, what is as it is to be is bold."),
     element("div", { class: "panel-tools" }, operation.box, algorithm.box, ranks.box),
     element("div", { class: "panel-tools player-keys", role: "group", "aria-label": "Step player" },
       button("«", "To the start", () => go(0)), button("‹", "A step back", () => go(Math.ceil(at) - 1)), play,

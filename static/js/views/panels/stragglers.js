@@ -45,7 +45,8 @@ export function lateness(steps, ranks) {
   const latest = new Array(ranks).fill(0);
   for (const { figures: { late_ns: late } } of steps) {
     const most = Math.max(...late);
-    if (most > 0) latest[late.indexOf(most)]++;
+    const at = late.indexOf(most);
+    if (most > 0 && at === late.lastIndexOf(most)) latest[at]++; // of equals none is later than every other
   }
   return latest
     .map((count, rank) => ({ rank, share: steps.length ? count / steps.length : 0, medianNs: median(steps.map(({ figures }) => figures.late_ns[rank])) }))
