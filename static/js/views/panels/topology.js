@@ -9,8 +9,8 @@ import { heat, squares } from "./heat.js";
 import { choice, definitionList, part, table } from "./kit.js";
 import { LINES, distance, topologyMap } from "./topology_map.js";
 
-const ZOOMS = [["10", "small"], ["24", "middle"], ["36", "large"]];
-const FEW_RANKS = 64; // which are shown large enough for their numbers
+const ZOOMS = [["10", "small"], ["24", "middle"], ["36", "large"], ["64", "largest"]];
+const SIZES = [[16, "64"], [64, "36"], [Infinity, "10"]]; // up to so many ranks, the size to begin with
 const MOST_CELLS = 128; // of the matrix, each way
 
 export function mount(body, { run, timeline, ask }) {
@@ -20,7 +20,7 @@ export function mount(body, { run, timeline, ask }) {
   const group = choice("Lay over", []);
   const shape = choice("as", [["ring", "ring"], ["tree", "tree"]]);
   const zoom = choice("Size", ZOOMS);
-  zoom.select.value = ranks <= FEW_RANKS ? "36" : "10";
+  zoom.select.value = SIZES.find(([most]) => ranks <= most)[1];
   const said = element("p", { class: "heat-said small muted", role: "status" });
   const map = topologyMap(sayRank);
   const legend = element("p", { class: "panel-legend small" }, ...Object.values(LINES).map(({ colour, dash, words }) => element("span", {}, lineSample(colour, dash), words)));
