@@ -11,9 +11,9 @@ from trainer.collectives.cost import LinkOf, by_cost, chunk_bytes
 from trainer.collectives.plans import ALGORITHMS, plan_of
 from trainer.collectives.plans.plan import Plan
 from trainer.emulate.link_classes import LinkClass
-from trainer.emulate.links import Ports, as_counted
+from trainer.emulate.links import Ports
 from trainer.grid import Grid
-from trainer.placement import Placement, slow_axes
+from trainer.placement import Placement, link_as_counted, slow_axes
 from trainer.spec import JobSpec
 
 MOST_SIMULATED = 64  # AllReduces of one size; the rest takes as long on average
@@ -27,7 +27,7 @@ def step_ms(spec: JobSpec, algorithm: str, ranks: list[int], messages: Counter[i
     placement = Placement.of(spec.grid, spec.placement)
 
     def link_of(one: int, other: int) -> LinkClass:
-        return as_counted(spec, placement, ranks[one], ranks[other])
+        return link_as_counted(spec, placement, ranks[one], ranks[other])
 
     names = ALGORITHMS["all_reduce"] if algorithm == "auto" else (algorithm,)
     plans = [plan_of("all_reduce", name, len(ranks)) for name in names]

@@ -11,6 +11,11 @@ const UPDATE_MS = 2000;
 const MODULES = {
   pipeline: () => import("./panels/pipeline.js"),
   explain: () => import("./panels/explain.js"),
+  collectives: () => import("./panels/collectives.js"),
+  topology: () => import("./panels/topology.js"),
+  stragglers: () => import("./panels/stragglers.js"),
+  experts: () => import("./panels/experts.js"),
+  learning: () => import("./panels/learning.js"),
   memory: () => import("./panels/memory.js"),
   log: () => import("./panels/log.js"),
 };
