@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,15 @@ def _list(name: str) -> list[str]:
     return [item.strip() for item in os.environ.get(name, "").split(",") if item.strip()]
 
 
+def _origins(name: str) -> list[str]:
+    """Each goes into a header as it is, so nothing else may."""
+    found = _list(name)
+    for origin in found:
+        if not re.fullmatch(r"https?://(\*\.)?[\w.-]+(:\d{1,5})?", origin, re.ASCII):
+            raise ConfigError(f"{name} has {origin!r}; an origin such as https://wiki.example.org would do")
+    return found
+
+
 @dataclass(frozen=True)
 class Conf:
     home: Path  # LOCKSTEP_HOME: the one folder of state
@@ -49,6 +59,8 @@ class Conf:
     database_url: str  # DATABASE_URL; empty means SQLite in the home folder
     allowed_hosts: list[str]  # LOCKSTEP_HOSTS: names under which the server answers, comma-separated
     origins: list[str]  # LOCKSTEP_ORIGINS: https://… addresses when behind a proxy
+    embed_in: list[str]  # LOCKSTEP_EMBED_IN: origins of sites that may show shared runs in a frame, comma-separated
+    hook_hosts: list[str]  # LOCKSTEP_HOOK_HOSTS: hosts in private networks that teams' webhooks may call, comma-separated
     debug: bool  # LOCKSTEP_DEBUG
     runs_at_once: int  # LOCKSTEP_RUNS_AT_ONCE: by one worker
     most_ranks: int  # LOCKSTEP_MOST_RANKS: of one run on one worker
@@ -101,6 +113,8 @@ def load() -> Conf:
         database_url=os.environ.get("DATABASE_URL", ""),
         allowed_hosts=[*_list("LOCKSTEP_HOSTS"), "localhost", "127.0.0.1", "[::1]"],
         origins=_list("LOCKSTEP_ORIGINS"),
+        embed_in=_origins("LOCKSTEP_EMBED_IN"),
+        hook_hosts=_list("LOCKSTEP_HOOK_HOSTS"),
         debug=_flag("LOCKSTEP_DEBUG"),
         runs_at_once=_number("LOCKSTEP_RUNS_AT_ONCE", 1, 1, 64),
         most_ranks=_number("LOCKSTEP_MOST_RANKS", 64, 1, 1024),

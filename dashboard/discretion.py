@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 
-_TOKEN_IN_PATH = re.compile(r"(/(?:s|welcome)/)[^/\s\"']+")
+_TOKEN_IN_PATH = re.compile(r"(/(?:s|embed|invited|welcome)/)[^/\s\"']+")
 
 
 class HideTokens(logging.Filter):

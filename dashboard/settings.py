@@ -32,6 +32,8 @@ INSTALLED_APPS = [
     "dashboard",
     "dashboard.accounts",
     "dashboard.runs",
+    "dashboard.comments",
+    "dashboard.notices",
     "dashboard.live",
 ]
 

@@ -5,6 +5,8 @@ from django.urls import include, path
 urlpatterns = [
     path("", include("dashboard.accounts.urls")),
     path("", include("dashboard.runs.urls")),
+    path("", include("dashboard.comments.urls")),
+    path("", include("dashboard.notices.urls")),
     path("", include("dashboard.charts.urls")),
     path("", include("dashboard.live.urls")),
     path("", include("dashboard.learn.urls")),

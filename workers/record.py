@@ -47,11 +47,12 @@ STREAM_GRACE_SECONDS = 60  # a sealed run's stream stays for viewers in the midd
 
 def record(stop: threading.Event) -> None:
     """Record until `stop` is set. What is not sealed then stays in the streams for the next recorder."""
-    watch = import_module("workers.reap").watch
+    watches = {name: import_module(f"workers.{name}").watch for name in ("reap", "deliver")}
     with _only_recorder(settings.CONF.home, stop):
         if stop.is_set():
             return
-        threading.Thread(target=watch, args=(stop,), name="reaper", daemon=True).start()
+        for name, watch in watches.items():
+            threading.Thread(target=watch, args=(stop,), name=name, daemon=True).start()
         Recorder(settings.CONF.redis_url, settings.CONF.home).work(stop)
 
 

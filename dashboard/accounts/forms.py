@@ -1,4 +1,4 @@
-"""Logging in, the owner's first account, and a new API token."""
+"""Logging in, a new account, a new API token, a team and its invitations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from django import forms
 from django.contrib.auth.forms import AuthenticationForm, UserCreationForm
 from django.contrib.auth.models import User
 
-from dashboard.accounts import throttle, tokens
+from dashboard.accounts import teams, throttle, tokens
+from dashboard.roles import Role
 
 
 class LoginForm(AuthenticationForm):
@@ -37,7 +38,7 @@ class LoginForm(AuthenticationForm):
         return cleaned
 
 
-class OwnerForm(UserCreationForm):
+class AccountForm(UserCreationForm):
     class Meta(UserCreationForm.Meta):
         model = User
         fields = ("username",)
@@ -59,3 +60,23 @@ class TokenForm(forms.Form):
         if self._user.api_tokens.count() >= tokens.MOST_TOKENS:
             raise forms.ValidationError(f"{tokens.MOST_TOKENS} tokens are as many as an account may have. Take one back first.")
         return cleaned
+
+
+class TeamForm(forms.Form):
+    name = forms.CharField(max_length=60, error_messages={"required": "A team has a name: compilers, the reading group."})
+
+    def __init__(self, user: Any, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self._user = user
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        if self._user.memberships.count() >= teams.MOST_TEAMS:
+            raise forms.ValidationError(f"{teams.MOST_TEAMS} teams are as many as an account may be in. Leave one first.")
+        return cleaned
+
+
+class InviteForm(forms.Form):
+    role = forms.ChoiceField(choices=Role.choices, initial=Role.VIEWER)
+    days = forms.IntegerField(min_value=1, max_value=90, initial=7)
+    most_uses = forms.IntegerField(min_value=1, max_value=200, initial=1)

@@ -1,4 +1,4 @@
-"""The account's page: its API tokens, made and taken back."""
+"""The account's page: its teams, and its API tokens, made and taken back."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ def _page(request: HttpRequest, form: TokenForm, new_token: str = "", status: in
     context: dict[str, Any] = {
         "form": form,
         "tokens": list(request.user.api_tokens.all()),  # type: ignore[union-attr]
+        "memberships": list(request.user.memberships.select_related("team").order_by("team__name")),  # type: ignore[union-attr]
         "scopes": tokens.SCOPES,
         "new_token": new_token,
         "server": request.build_absolute_uri("/").rstrip("/"),

@@ -22,7 +22,7 @@ from dashboard.runs.access import digest
 SCOPES = {
     "read": "list, show, compare and export runs",
     "launch": "launch runs",
-    "manage": "stop, name, tag, archive, delete and share runs",
+    "manage": "stop, name, tag, archive, delete, share and comment on runs",
 }
 MOST_TOKENS = 50  # of one user
 _PREFIX = "lockstep_"  # lets people and secret scanners see what it is

@@ -1,4 +1,4 @@
-"""Logging in and out, and the first visit."""
+"""Logging in and out, the first visit, and coming in by an invitation."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import LoginView
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.decorators import method_decorator
@@ -14,8 +15,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from dashboard.accounts import first_visit
-from dashboard.accounts.forms import LoginForm, OwnerForm
+from dashboard.accounts import first_visit, teams
+from dashboard.accounts.forms import AccountForm, LoginForm
+from dashboard.roles import Role
 from dashboard.runs import services
 
 
@@ -42,7 +44,7 @@ def welcome(request: HttpRequest, token: str) -> HttpResponse:
     """Makes the owner's account. Once anybody has one, this address never existed."""
     if not first_visit.is_open_to(token):
         raise Http404("There is no such page.")
-    form = OwnerForm(request.POST or None)
+    form = AccountForm(request.POST or None)
     if request.method == "GET":
         return render(request, "accounts/welcome.html", {"form": form})
     if not form.is_valid():
@@ -56,3 +58,26 @@ def welcome(request: HttpRequest, token: str) -> HttpResponse:
     services.adopt(owner)
     login(request, owner)
     return redirect("runs")
+
+
+@login_not_required
+@never_cache
+@sensitive_post_parameters("password1", "password2")
+@require_http_methods(["GET", "POST"])
+def invited(request: HttpRequest, token: str) -> HttpResponse:
+    """Into a team: with the account that is logged in, or with a new one."""
+    invitation = teams.find_invitation(token)
+    form = None if request.user.is_authenticated else AccountForm(request.POST or None)
+    context = {"invitation": invitation, "form": form, "may": Role(invitation.role).may}
+    if request.method == "GET":
+        return render(request, "accounts/invited.html", context)
+    if form is None:
+        teams.accept(invitation, request.user)
+        return redirect("team", invitation.team_id)
+    if not form.is_valid():
+        return render(request, "accounts/invited.html", context, status=422)
+    with transaction.atomic():  # no account without the team: another may have been the last whom the link lets in
+        user = form.save()
+        teams.accept(invitation, user)
+    login(request, user)
+    return redirect("team", invitation.team_id)

@@ -7,17 +7,19 @@ from typing import Any
 
 from django.http import Http404, HttpRequest
 from django.urls import reverse
-from ninja import Status
+from ninja import Query, Status
 from ninja.errors import HttpError
 
 from dashboard.api.auth import may
 from dashboard.api.describe import LAUNCH_BODY
 from dashboard.api.reading import UNREAD, link_out, run_out
 from dashboard.api.router import router
-from dashboard.api.schemas import Again, Changes, NewLink, Problem, RunOut, Stopped
-from dashboard.runs import curation, services
+from dashboard.api.schemas import Again, Changes, LinkWish, NewLink, Problem, RunOut, Stopped, Whose
+from dashboard.roles import Role
+from dashboard.runs import curation, links, services
 from dashboard.runs.access import access, deleted_runs
 from dashboard.runs.intake import checked, from_preset
+from dashboard.runs.teams import asked_team, team_for
 from dashboard.runs.variants import variant
 from trainer.complaints import FieldError, SpecError
 from trainer.spec import JobSpec
@@ -27,22 +29,26 @@ LAUNCH, MANAGE = may("launch"), may("manage")
 
 @router.post("/runs", response={201: RunOut, **UNREAD}, auth=LAUNCH, summary="Launch a run", openapi_extra=LAUNCH_BODY,
              tags=["launch"])
-def launch(request: HttpRequest) -> Status[dict[str, Any]]:
-    return Status(201, run_out(request, services.launch(_spec(request.body), request.user)))
+def launch(
+    request: HttpRequest, team: int | None = Query(None, description="the number of the team whose it will be; else private"),
+) -> Status[dict[str, Any]]:
+    spec = _spec(request.body)
+    return Status(201, run_out(request, services.launch(spec, request.user, team=asked_team(request.user, team))))
 
 
 @router.post("/runs/{run_id}/again", response={201: RunOut, **UNREAD}, auth=LAUNCH, tags=["launch"],
              summary="Launch the same job under another schedule")
 def again(request: HttpRequest, run_id: str, given: Again) -> Status[dict[str, Any]]:
     run = access(request.user, run_id).run
-    return Status(201, run_out(request, services.launch(variant(run.spec, given.schedule), request.user)))
+    team = team_for(request.user, run.team_id)
+    return Status(201, run_out(request, services.launch(variant(run.spec, given.schedule), request.user, team=team)))
 
 
 @router.post("/runs/{run_id}/stop", response={200: Stopped, 409: Stopped, **UNREAD}, auth=MANAGE, tags=["runs"],
              summary="Ask a run to stop")
 def stop(request: HttpRequest, run_id: str) -> Status[dict[str, Any]]:
     """200 when it was asked or stopped at once, 409 when there was nothing left to stop."""
-    run = access(request.user, run_id).run
+    run = access(request.user, run_id, needs=Role.EDITOR).run
     stopped = services.stop(run.pk)
     run.refresh_from_db(fields=["state"])
     return Status(200 if stopped else 409, {"state": run.state, "stopped": stopped})
@@ -52,9 +58,17 @@ def stop(request: HttpRequest, run_id: str) -> Status[dict[str, Any]]:
               summary="Change its name, note, tags, pin or place in the archive")
 def change(request: HttpRequest, run_id: str, changes: Changes) -> dict[str, Any]:
     """What is left out stays as it is; `tags` are all tags from then on."""
-    run = access(request.user, run_id).run
+    run = access(request.user, run_id, needs=Role.EDITOR).run
     given = {key: value for key, value in changes.dict(exclude_unset=True).items() if value is not None}
     curation.change(run, given)
+    return run_out(request, access(request.user, run_id).run)
+
+
+@router.put("/runs/{run_id}/team", response={200: RunOut, **UNREAD}, auth=MANAGE, tags=["sharing"],
+            summary="Give it to a team, or make it private")
+def give(request: HttpRequest, run_id: str, given: Whose) -> dict[str, Any]:
+    run = access(request.user, run_id, needs=Role.OWNER).run
+    services.give(run, asked_team(request.user, given.team))
     return run_out(request, access(request.user, run_id).run)
 
 
@@ -62,7 +76,7 @@ def change(request: HttpRequest, run_id: str, changes: Changes) -> dict[str, Any
 def delete(request: HttpRequest, run_id: str) -> Status[None]:
     """For a week it can be restored; then it is gone with all it recorded."""
     try:
-        curation.delete(access(request.user, run_id).run)
+        curation.delete(access(request.user, run_id, needs=Role.OWNER).run)
     except curation.StillRuns as why:
         raise HttpError(409, str(why)) from None
     return Status(204, None)
@@ -80,10 +94,10 @@ def restore(request: HttpRequest, run_id: str) -> dict[str, Any]:
 
 @router.post("/runs/{run_id}/links", response={201: NewLink, **UNREAD}, auth=MANAGE, summary="Make a share link",
              tags=["sharing"])
-def share(request: HttpRequest, run_id: str) -> Status[dict[str, Any]]:
+def share(request: HttpRequest, run_id: str, given: LinkWish | None = None) -> Status[dict[str, Any]]:
     """The answer alone has its address; it is kept nowhere."""
-    run = access(request.user, run_id).run
-    link, token = services.share(run, request.user)
+    run = access(request.user, run_id, needs=Role.EDITOR).run
+    link, token = links.share(run, request.user, links.Wish(**given.dict()) if given else None)
     url = request.build_absolute_uri(reverse("shared-run", args=[token]))
     return Status(201, link_out(link) | {"url": url})
 
@@ -91,10 +105,10 @@ def share(request: HttpRequest, run_id: str) -> Status[dict[str, Any]]:
 @router.delete("/runs/{run_id}/links/{link_id}", response={204: None, **UNREAD}, auth=MANAGE, summary="Take a share link back",
                tags=["sharing"])
 def take_back(request: HttpRequest, run_id: str, link_id: int) -> Status[None]:
-    link = access(request.user, run_id).run.share_links.filter(pk=link_id, taken_back_at=None).first()
+    link = links.links_of(access(request.user, run_id, needs=Role.EDITOR).run).filter(pk=link_id).first()
     if link is None:
         raise Http404("There is no such link.")
-    services.take_back(link)
+    links.take_back(link)
     return Status(204, None)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError, Throttled, ValidationError
@@ -25,6 +26,7 @@ def explain(api: NinjaAPI) -> None:
     api.exception_handler(SpecError)(_refused)
     api.exception_handler(ValidationError)(_unfit)
     api.exception_handler(Http404)(_missing)
+    api.exception_handler(PermissionDenied)(_not_allowed)
     api.exception_handler(HttpError)(_other)
     api.exception_handler(FleetUnknown)(_away)
 
@@ -51,6 +53,10 @@ def _missing(request: HttpRequest, error: Http404) -> HttpResponse:
 
 def _away(request: HttpRequest, error: FleetUnknown) -> HttpResponse:
     return problem(503, "Redis does not answer, so nobody knows which workers are there")
+
+
+def _not_allowed(request: HttpRequest, error: PermissionDenied) -> HttpResponse:
+    return problem(403, str(error))
 
 
 def _other(request: HttpRequest, error: HttpError) -> HttpResponse:

@@ -22,12 +22,15 @@ from dashboard.api.schemas import (
     WorkerOut,
 )
 from dashboard.charts.rows import step_rows
+from dashboard.roles import Role
 from dashboard.runs import comparison, fleet, services, state
 from dashboard.runs.access import access
 from dashboard.runs.drawings import drawing
 from dashboard.runs.finding import NEWEST_FIRST, SORTS, find, page_of
-from dashboard.runs.models import Run
+from dashboard.runs.links import links_of
+from dashboard.runs.models import Run, ShareLink
 from dashboard.runs.query import parse
+from dashboard.runs.state import unix_ms
 from dashboard.runs.views.logs import log_of
 from trainer.complaints import FieldError, SpecError, choices
 from trainer.presets import PRESETS
@@ -38,7 +41,9 @@ UNREAD = {401: Problem, 403: Problem, 404: Problem, 422: Problem, 429: Problem}
 
 @router.get("/me", response={200: Me, **UNREAD}, auth=READ, summary="Who asks", tags=["account"])
 def me(request: HttpRequest) -> dict[str, Any]:
-    return {"name": request.user.get_username(), "is_administrator": request.user.is_superuser}
+    memberships = request.user.memberships.select_related("team").order_by("team__name")  # type: ignore[union-attr]  # logged in
+    return {"name": request.user.get_username(), "is_administrator": request.user.is_superuser,
+            "teams": [{"id": one.team_id, "name": one.team.name, "role": one.role} for one in memberships]}
 
 
 @router.get("/presets", response={200: list[PresetOut], **UNREAD}, auth=READ, summary="Jobs to start from", tags=["launch"])
@@ -104,8 +109,8 @@ def picture(request: HttpRequest, run_id: str) -> HttpResponse:
 @router.get("/runs/{run_id}/links", response={200: list[LinkOut], **UNREAD}, auth=READ, tags=["sharing"],
             summary="Share links that work")
 def links(request: HttpRequest, run_id: str) -> list[dict[str, Any]]:
-    run = access(request.user, run_id).run
-    return [link_out(link) for link in run.share_links.filter(taken_back_at=None).select_related("created_by")]
+    run = access(request.user, run_id, needs=Role.EDITOR).run
+    return [link_out(link) for link in links_of(run)]
 
 
 @router.get("/compare", response={200: ComparisonOut, **UNREAD}, auth=READ, tags=["runs"],
@@ -122,9 +127,13 @@ def run_out(request: HttpRequest, run: Run, place: int | None = None) -> dict[st
         "note": run.note, "tags": [tag.name for tag in run.tags.all()],
         "pinned": run.pinned_at is not None, "archived": run.archived_at is not None,
         "owner": run.owner.get_username() if run.owner else None,
+        "team": {"id": run.team.pk, "name": run.team.name} if run.team else None,
     }
 
 
-def link_out(link: Any) -> dict[str, Any]:
-    return {"id": link.pk, "created": round(link.created_at.timestamp() * 1000),
-            "by": link.created_by.get_username() if link.created_by else None}
+def link_out(link: ShareLink) -> dict[str, Any]:
+    return {
+        "id": link.pk, "name": link.name, "view": link.view, "with_comments": link.with_comments, "uses": link.uses,
+        "created": unix_ms(link.created_at), "last_used": unix_ms(link.last_used_at), "ends": unix_ms(link.ends_at),
+        "by": link.created_by.get_username() if link.created_by else None,
+    }

@@ -21,9 +21,16 @@ class Problem(Schema):
     errors: list[Complaint] = []
 
 
+class TeamOut(Schema):
+    id: int
+    name: str
+    role: str | None = Field(None, description="yours, where it is told")
+
+
 class Me(Schema):
     name: str
     is_administrator: bool
+    teams: list[TeamOut]
 
 
 class PresetOut(Schema):
@@ -54,6 +61,7 @@ class RunOut(Schema):
     url: str
     name: str
     owner: str | None
+    team: TeamOut | None
     note: str
     tags: list[str]
     pinned: bool
@@ -121,14 +129,73 @@ class Changes(Body):
     archived: bool | None = None
 
 
+class Whose(Body):
+    team: int | None = Field(description="the number of one of your teams, null for private")
+
+
+class LinkWish(Body):
+    name: str = ""
+    days: int | None = Field(None, description="for how long it works; null for until it is taken back")
+    view: str = Field("", description="what stands behind the # of a run's address: it opens there")
+    with_comments: bool = False
+
+
 class LinkOut(Schema):
+    """Times are milliseconds since 1970, UTC."""
+
     id: int
+    name: str
+    view: str
+    with_comments: bool
+    uses: int = Field(description="how often its page was opened")
     created: int
+    last_used: int | None
+    ends: int | None
     by: str | None
 
 
 class NewLink(LinkOut):
     url: str
+
+
+class Spot(Body):
+    """`run`, `range` (from_ns, to_ns), `span` (those of a range, rank, lane) or `rank`; times in ns on the run's clock."""
+
+    kind: str
+    from_ns: float | None = None
+    to_ns: float | None = None
+    rank: int | None = None
+    lane: int | None = None
+
+
+class NewText(Body):
+    text: str = Field(description="Markdown; @name tells a teammate")
+
+
+class NewComment(NewText):
+    about: Spot | None = Field(None, description="the whole run where it is left out")
+    parent: int | None = Field(None, description="the thread that it answers in")
+
+
+class CommentOut(Schema):
+    """Times are milliseconds since 1970, UTC; those of `about` are ns on the run's clock."""
+
+    id: int
+    parent: int | None
+    author: str | None
+    is_own: bool
+    text: str
+    html: str
+    about: dict[str, Any]
+    made: int
+    edited: int | None
+    is_deleted: bool
+
+
+class CommentPage(Schema):
+    comments: list[CommentOut]
+    through: int
+    more: bool
 
 
 class ExportOut(Schema):

@@ -1,4 +1,4 @@
-"""The websocket of a run page: tells the run's state, and answers each pull with one batch."""
+"""The websocket of a run page: tells the run's state and who watches, and answers each pull with one batch."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from dashboard.live.messages import (
     CLOSE_TOO_LONG,
     MOST_CLIENT_BYTES,
     MalformedMessage,
-    parse_pull,
+    ShownView,
+    parse_message,
 )
 from dashboard.live.reader import RunReader
 from dashboard.live.rights import Right, admit
-from dashboard.live.room import enter
+from dashboard.live.room import Room, enter
 from dashboard.live.viewer import Viewer
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -55,24 +56,25 @@ async def watch_run(scope: dict[str, Any], receive: Receive, send: Send) -> None
     await receive()  # websocket.connect
     await send({"type": "websocket.accept"})  # a refusal before it would reach the page as a mere failure
     right = Right.of(scope)
-    state = await database_sync_to_async(admit)(right)
-    if state is None:
+    admitted = await database_sync_to_async(admit)(right)
+    if admitted is None:
         await send({"type": "websocket.close", "code": CLOSE_GONE})
         return
-    viewer = Viewer(right, state)
+    state, visitor = admitted
+    viewer = Viewer(right, visitor, state)
     async with enter(viewer, state) as room:
-        code = await _serve(viewer, room.reader, receive, send)
+        code = await _serve(viewer, room, receive, send)
         if code is not None:
             await send({"type": "websocket.close", "code": code})
 
 
-async def _serve(viewer: Viewer, reader: RunReader, receive: Receive, send: Send) -> int | None:
+async def _serve(viewer: Viewer, room: Room, receive: Receive, send: Send) -> int | None:
     """Until one side ends it: the code to close with, None when the browser has left."""
     pulls = _Pulls()
     tasks = [
-        asyncio.create_task(_listen(pulls, receive)),
+        asyncio.create_task(_listen(pulls, viewer, room, receive)),
         asyncio.create_task(_tell(viewer, send)),
-        asyncio.create_task(_answer(pulls, reader, send)),
+        asyncio.create_task(_answer(pulls, room.reader, send)),
     ]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -86,7 +88,7 @@ async def _serve(viewer: Viewer, reader: RunReader, receive: Receive, send: Send
         return None
 
 
-async def _listen(pulls: _Pulls, receive: Receive) -> int | None:
+async def _listen(pulls: _Pulls, viewer: Viewer, room: Room, receive: Receive) -> int | None:
     while True:
         message = await receive()
         if message["type"] == "websocket.disconnect":
@@ -97,10 +99,14 @@ async def _listen(pulls: _Pulls, receive: Receive) -> int | None:
         if len(text) > MOST_CLIENT_BYTES:
             return CLOSE_TOO_LONG
         try:
-            cursor = parse_pull(text)
+            asked = parse_message(text)
         except MalformedMessage:
             return CLOSE_MALFORMED
-        if not pulls.put(cursor):
+        if isinstance(asked, ShownView):
+            if viewer.visitor.is_guest:
+                return CLOSE_MALFORMED  # a link's page has no way to ask for this
+            room.show_view(viewer, asked.view)
+        elif not pulls.put(asked):
             return CLOSE_IMPATIENT
 
 

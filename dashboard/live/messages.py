@@ -1,7 +1,8 @@
 """What a viewer's browser and the server say to each other over the websocket.
 
     browser → server   {"type": "pull", "after": cursor or null}
-    server → browser   StateMessage and RedisMessage as text, batches as binary:
+                       {"type": "lead", "view": what stands behind the # of its address, or null to lead no more}
+    server → browser   StateMessage, RedisMessage, PeopleMessage and LeadMessage as text, batches as binary:
                        "LKB1", u32 size of the meta, the meta as JSON padded by spaces to 8, whole frames
 
 A cursor is opaque to the browser: it hands back what the last batch gave it. The next pull is also
@@ -17,10 +18,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
 
 from dashboard.live.cursor import Cursor, parse
+from dashboard.runs.shown import can_be_shown
 
 BATCH_MAGIC = b"LKB1"
 _HEAD = struct.Struct("<4sI")
 _PULL_KEYS = {"type", "after"}
+_LEAD_KEYS = {"type", "view"}
 
 MOST_CLIENT_BYTES = 4096  # of one message from a browser
 
@@ -43,6 +46,22 @@ class RedisMessage(TypedDict):
     away: bool
 
 
+class PeopleMessage(TypedDict):
+    """Who watches. Guests are told how many, and no names."""
+
+    type: Literal["people"]
+    people: list[dict[str, Any]]  # as Presence.people
+    count: int
+    me: str  # the receiver's key
+
+
+class LeadMessage(TypedDict):
+    """Whose view is shown, and which it is; null when nobody's."""
+
+    type: Literal["lead"]
+    lead: dict[str, str] | None
+
+
 class BatchMeta(TypedDict):
     cursor: str
     events: list[dict[str, Any]]
@@ -52,7 +71,7 @@ class BatchMeta(TypedDict):
 
 
 class MalformedMessage(ValueError):
-    """The browser sent something that is not a pull."""
+    """The browser sent something that has no meaning."""
 
 
 @dataclass
@@ -88,14 +107,25 @@ def decode_batch(data: bytes) -> tuple[BatchMeta, bytes]:
     return json.loads(data[_HEAD.size : body]), data[body:]
 
 
-def parse_pull(text: str) -> Cursor:
-    """The cursor of a pull. MalformedMessage when `text` is anything else."""
+@dataclass(frozen=True)
+class ShownView:
+    """A browser shows its view to the others, or no longer does."""
+
+    view: str | None
+
+
+def parse_message(text: str) -> Cursor | ShownView:
+    """A pull's cursor, or a view that is shown. MalformedMessage when `text` is anything else."""
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):
         raise MalformedMessage("not JSON") from None
-    if not isinstance(message, dict) or message.get("type") != "pull" or not set(message) <= _PULL_KEYS:
-        raise MalformedMessage("not a pull")
+    if not isinstance(message, dict):
+        raise MalformedMessage("not a message")
+    if message.get("type") == "lead" and set(message) == _LEAD_KEYS:
+        return _shown_view(message["view"])
+    if message.get("type") != "pull" or not set(message) <= _PULL_KEYS:
+        raise MalformedMessage("neither a pull nor a view")
     after = message.get("after")
     if after is not None and not isinstance(after, str):
         raise MalformedMessage("a cursor is text")
@@ -103,3 +133,9 @@ def parse_pull(text: str) -> Cursor:
         return parse(after)
     except ValueError as error:
         raise MalformedMessage(str(error)) from None
+
+
+def _shown_view(view: Any) -> ShownView:
+    if view is not None and not (isinstance(view, str) and can_be_shown(view)):
+        raise MalformedMessage("a view is what stands behind the # of an address")
+    return ShownView(view)

@@ -13,7 +13,8 @@ from django.contrib.auth import get_user
 from django.contrib.auth.models import AnonymousUser
 from django.http import Http404
 
-from dashboard.runs.access import access
+from dashboard.live.presence import Visitor
+from dashboard.runs.access import Access, access
 from dashboard.runs.models import Run
 from dashboard.runs.state import for_page
 
@@ -34,20 +35,24 @@ class Right:
         return cls(run_id=asked["run_id"], session_key=scope["session"].session_key)
 
 
-def run_for(right: Right) -> Run | None:
-    """The run that the right opens; None when it opens none, or no longer does."""
+def open_by(right: Right) -> tuple[Access, Any] | None:
+    """What the right opens, and for whom; None when it opens nothing, or no longer does."""
+    user = AnonymousUser() if right.token is not None else user_of(right.session_key)
     try:
-        if right.token is not None:
-            return access(AnonymousUser(), token=right.token).run
-        return access(_user_of(right.session_key), run_id=right.run_id).run
+        return access(user, right.run_id, right.token), user
     except Http404:
         return None
 
 
-def admit(right: Right) -> dict[str, Any] | None:
-    """The state of the run that the right opens, or None."""
-    run = run_for(right)
-    return None if run is None else for_page(run)
+def admit(right: Right) -> tuple[dict[str, Any], Visitor] | None:
+    """The state of the run that the right opens, and who watches by it; or None."""
+    opened = open_by(right)
+    if opened is None:
+        return None
+    seen, user = opened
+    if seen.link:
+        return for_page(seen.run), Visitor(f"link-{seen.link.pk}", seen.link.name or "guest", is_guest=True)
+    return for_page(seen.run), Visitor(f"user-{user.pk}", user.get_username(), is_guest=False)
 
 
 def look(run_id: str, rights: Iterable[Right]) -> tuple[dict[str, Any] | None, set[Right]]:
@@ -55,10 +60,10 @@ def look(run_id: str, rights: Iterable[Right]) -> tuple[dict[str, Any] | None, s
     run = Run.objects.defer("picture").filter(pk=run_id).first()
     if run is None:
         return None, set()
-    return for_page(run), {right for right in set(rights) if run_for(right) is not None}
+    return for_page(run), {right for right in set(rights) if open_by(right) is not None}
 
 
-def _user_of(session_key: str | None) -> Any:
+def user_of(session_key: str | None) -> Any:
     """Who is logged in by that session now; its cookie alone proves nothing after a logout."""
     if session_key is None:
         return AnonymousUser()

@@ -1,4 +1,4 @@
-"""One run's viewers in this process: they share one reader of its stream and one watcher of its state."""
+"""One run's viewers in this process: they share one reader of its stream, one watcher of its state, and see each other."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from django.conf import settings
 
 from dashboard.live.history import StoredHistory
 from dashboard.live.messages import CLOSE_GONE
+from dashboard.live.presence import BEAT_SECONDS, HELLO, PEOPLE, Lead, Presence
 from dashboard.live.reader import TICK_SECONDS, RunReader, redis_client
 from dashboard.live.rights import look
 from dashboard.live.viewer import Viewer
-from dashboard.runs.door import group_of
+from dashboard.runs.door import CHANGED, group_of
 
 log = logging.getLogger(__name__)
 
@@ -31,13 +32,19 @@ class Room:
         self.viewers: set[Viewer] = set()
         url = settings.CONF.redis_url or "redis://127.0.0.1:6379/0"
         self.reader = RunReader(run_id, redis_client(url), StoredHistory(run_id))
+        self.presence = Presence()
+        self._layer = get_channel_layer()
         self._changed = asyncio.Event()
+        self._people_changed = asyncio.Event()
+        self._to_send: dict[str, dict[str, Any]] = {}  # to the other processes; of each kind the latest
         self._beat_at = 0.0
         self._note(state)
-        works = (self.reader.follow(), self._tell_redis(), self._listen(), self._watch())
+        works = (self.reader.follow(), self._tell_redis(), self._listen(), self._watch(), self._tell_people())
         self._tasks = [asyncio.create_task(work) for work in works]
 
     async def close(self) -> None:
+        with suppress(Exception):
+            await self._layer.group_send(group_of(self.run_id), self.presence.beat())
         pending = set(self._tasks)
         while pending:  # the Redis client swallows a cancellation that falls into its handshake
             for task in pending:
@@ -48,6 +55,54 @@ class Room:
     def look_soon(self) -> None:
         """Whoever has just come in may have been admitted with an older state than the others were told."""
         self._changed.set()
+
+    def people_changed(self) -> None:
+        """Somebody came in or left."""
+        self.presence.set_own(viewer.visitor for viewer in self.viewers)
+        self._send(self.presence.beat())
+
+    def show_view(self, viewer: Viewer, view: str | None) -> None:
+        """`viewer` shows her view to the others; with None she no longer does."""
+        visitor = viewer.visitor
+        if view is not None:
+            self.presence.lead = Lead(visitor.key, visitor.name, view)
+        elif self.presence.lead and self.presence.lead.key == visitor.key:
+            self.presence.lead = None
+        self._send(self.presence.lead_message())
+
+    def _send(self, message: dict[str, Any]) -> None:
+        self._to_send[message["type"]] = message
+        self._people_changed.set()
+
+    async def _tell_people(self) -> None:
+        """Tell viewers here and processes elsewhere who watches and who leads, at most every TICK_SECONDS."""
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._people_changed.wait(), BEAT_SECONDS)
+            if not self._people_changed.is_set():
+                self._to_send[PEOPLE] = self.presence.beat()
+            self._people_changed.clear()
+            people = self.presence.people()
+            for viewer in self.viewers:
+                viewer.tell_people(people)
+                viewer.tell_lead(self.presence.lead)
+            to_send, self._to_send = self._to_send, {}
+            for message in to_send.values():
+                with suppress(Exception):  # Redis is away: those of this process see each other all the same
+                    await self._layer.group_send(group_of(self.run_id), message)
+            await asyncio.sleep(TICK_SECONDS)
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        """A tick, or what another process says of its viewers."""
+        if message["type"] == CHANGED:
+            self._changed.set()
+            return
+        self.presence.hear(message)
+        if message["type"] == HELLO and message["process"] != self.presence.process:
+            self._send(self.presence.beat())
+            if self.presence.leads_here():
+                self._send(self.presence.lead_message())
+        self._people_changed.set()
 
     def _note(self, state: dict[str, Any]) -> None:
         if state["sealed"] is not None or (state["has_ended"] and state["started"] is None):
@@ -93,7 +148,7 @@ class Room:
 
     async def _listen(self) -> None:
         """Hear ticks from the channel layer. Without Redis there are none, and it is tried again."""
-        layer = get_channel_layer()
+        layer = self._layer
         group = group_of(self.run_id)
         while True:
             channel = None
@@ -102,9 +157,9 @@ class Room:
             try:
                 channel = await layer.new_channel()
                 await layer.group_add(group, channel)
+                self._send(self.presence.hello())
                 while True:
-                    await layer.receive(channel)
-                    self._changed.set()
+                    self._hear(await layer.receive(channel))
             except Exception as error:
                 log.info("no ticks of run %s for now: %s", self.run_id, error)
                 await asyncio.sleep(ACTIVE_SECONDS)
@@ -125,6 +180,7 @@ async def enter(viewer: Viewer, state: dict[str, Any]) -> AsyncIterator[Room]:
     if room is None:
         room = _rooms[run_id] = Room(run_id, state)
     room.viewers.add(viewer)
+    room.people_changed()
     room.look_soon()
     if room.reader.is_away:
         viewer.tell_redis(True)
@@ -132,6 +188,7 @@ async def enter(viewer: Viewer, state: dict[str, Any]) -> AsyncIterator[Room]:
         yield room
     finally:
         room.viewers.discard(viewer)
+        room.people_changed()
         if not room.viewers:
             del _rooms[run_id]
             await room.close()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from functools import cache
+from typing import Any
 
 from asgiref.sync import async_to_sync
 from celery import Celery
@@ -15,6 +17,7 @@ log = logging.getLogger(__name__)
 RUN_TASK = "workers.run"
 EXPORT_TASK = "dashboard.export"
 EXPORTS_QUEUE = "exports"
+CHANGED = "run.changed"
 
 
 def queue_of(device: str) -> str:
@@ -54,8 +57,45 @@ def ask_for_export(run_id: str, key: str) -> bool:
 
 def tell(run_id: str) -> None:
     """A tick: whoever looks at this run should look again. Lost when Redis is away; the page asks again by itself."""
+    _tick([group_of(run_id)], CHANGED)
+
+
+ADMINISTRATORS_GROUP = "list.administrators"
+
+
+def people_group(user_id: int) -> str:
+    """The group that hears when this person has news."""
+    return f"person.{user_id}"
+
+
+def list_groups_of(user: Any) -> list[str]:
+    """The groups that hear when a run appears in this person's list, or changes its state there."""
+    teams = [f"list.team.{team_id}" for team_id in user.memberships.values_list("team_id", flat=True)]
+    return [f"list.of.{user.pk}", *teams, *([ADMINISTRATORS_GROUP] if user.is_superuser else [])]
+
+
+def tell_lists(run: Any) -> None:
+    """Whoever has the run in her list should look at the list again."""
+    groups = [ADMINISTRATORS_GROUP]
+    groups += [f"list.of.{run.owner_id}"] if run.owner_id else []
+    groups += [f"list.team.{run.team_id}"] if run.team_id else []
+    _tick(groups, "list.changed")
+
+
+def tell_people(user_ids: Iterable[int]) -> None:
+    """These have notices that they had not, or have read some."""
+    _tick([people_group(user_id) for user_id in user_ids], "notices.changed")
+
+
+def tell_of_teams(user_id: int) -> None:
+    """This person is in other teams than before."""
+    _tick([people_group(user_id)], "teams.changed")
+
+
+def _tick(groups: list[str], kind: str) -> None:
     layer = get_channel_layer()
     try:
-        async_to_sync(layer.group_send)(group_of(run_id), {"type": "run.changed"})
+        for group in groups:
+            async_to_sync(layer.group_send)(group, {"type": kind})
     except Exception as error:
-        log.info("no tick for run %s: %s", run_id, error)
+        log.info("no tick %s for %s: %s", kind, groups, error)

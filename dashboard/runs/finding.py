@@ -42,5 +42,5 @@ def page_of(found: QuerySet[Run], number: Any, size: int) -> tuple[Page[str], li
     """
     page = Paginator(found.values_list("pk", flat=True), size).get_page(number)
     ids = list(page.object_list)
-    by_id = {run.pk: run for run in Run.objects.filter(pk__in=ids).select_related("owner").prefetch_related("tags")}
+    by_id = {run.pk: run for run in Run.objects.filter(pk__in=ids).select_related("owner", "team").prefetch_related("tags")}
     return page, [by_id[run_id] for run_id in ids if run_id in by_id]

@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, NullIf
 
+from dashboard.runs import shown
 from trainer.spec import JobSpec
 
 _ID_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that are read as another
@@ -51,6 +52,7 @@ _LISTED = ("archived_at", "deleted_at", "-pinned_at", "-created_at", "id")
 class Run(models.Model):
     id = models.CharField(primary_key=True, max_length=16, default=new_run_id, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="runs")
+    team = models.ForeignKey("accounts.Team", null=True, on_delete=models.SET_NULL, related_name="runs")  # None: it is private
     name = models.CharField(max_length=120)
     spec_json = models.JSONField()
     device = models.CharField(max_length=8)
@@ -67,6 +69,7 @@ class Run(models.Model):
     ended_at = models.DateTimeField(null=True)
     sealed_at = models.DateTimeField(null=True)  # all it recorded is on disk
     note = models.TextField(blank=True, max_length=4000)
+    comments_revision = models.PositiveIntegerField(default=0)  # grows with every change of its comments
     pinned_at = models.DateTimeField(null=True)
     archived_at = models.DateTimeField(null=True)
     deleted_at = models.DateTimeField(null=True)  # seen by nobody from then on; may come back until it is purged
@@ -88,9 +91,10 @@ class Run(models.Model):
         indexes = [
             models.Index(fields=["state", "created_at"]),
             # A list is a stretch of one of these, and is counted in it: no row of it is touched. An administrator's
-            # first, then one owner's.
+            # first, then one owner's, then one team's.
             models.Index(fields=[*_LISTED], name="runs_listed"),
             models.Index(fields=["owner", *_LISTED], name="runs_listed_of_owner"),
+            models.Index(fields=["team", *_LISTED], name="runs_listed_of_team"),
         ]
 
     def __str__(self) -> str:
@@ -106,10 +110,16 @@ class Run(models.Model):
 
 
 class ShareLink(models.Model):
-    """A way in for whoever holds the token. Only the token's digest is kept."""
+    """A way in for whoever holds the token, until it ends or is taken back. Only the token's digest is kept."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="share_links")
     token_digest = models.CharField(max_length=64, unique=True)
+    name = models.CharField(max_length=60, blank=True)
+    view = models.CharField(max_length=shown.LONGEST, blank=True)  # what its page opens at, see runs.shown
+    with_comments = models.BooleanField(default=False)
+    uses = models.PositiveIntegerField(default=0)  # how often its page was opened
+    last_used_at = models.DateTimeField(null=True)
+    ends_at = models.DateTimeField(null=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     created_at = models.DateTimeField(auto_now_add=True)
     taken_back_at = models.DateTimeField(null=True)

@@ -147,6 +147,7 @@ FIELDS: dict[str, Field] = {
     "model": Field("model:gpt", _one_of("model")),
     "schedule": Field("schedule:zb-v", _one_of("schedule", _SCHEDULES, pp__gt=1)),
     "owner": Field("owner:ada", _one_of("owner__username__iexact")),
+    "team": Field("team:compilers", _one_of("team__name__iexact")),
     "tag": Field("tag:baseline", _tag),
     "device": Field("device:cuda", _one_of("device", ("cpu", "cuda"))),
     "is": Field("is:pinned, is:archived, is:deleted, is:mine", lambda sign, value: _is(value, None)),

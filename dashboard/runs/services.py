@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
+from dashboard.notices import telling
 from dashboard.runs import door
-from dashboard.runs.access import digest
-from dashboard.runs.models import ACTIVE, Run, ShareLink, State
+from dashboard.runs.models import ACTIVE, Run, State
 from trainer.spec import JobSpec
 
 # From each state, the states a run may go to.
@@ -23,12 +22,14 @@ NEXT: dict[str, tuple[str, ...]] = {
 }
 
 
-def launch(spec: JobSpec, owner: Any, fallback_name: str = "") -> Run:
-    """A queued run of `spec`, put before the workers once the transaction is through."""
+def launch(spec: JobSpec, owner: Any, fallback_name: str = "", team: Any = None) -> Run:
+    """A queued run of `spec`, the team's if one is given, put before the workers once the transaction is through."""
     run = Run.objects.create(
-        owner=owner, name=spec.name or fallback_name or describe(spec), spec_json=spec.model_dump(mode="json"), device=spec.device
+        owner=owner, team=team, name=spec.name or fallback_name or describe(spec), spec_json=spec.model_dump(mode="json"),
+        device=spec.device,
     )
     transaction.on_commit(lambda: door.put_in_queue(run.id, run.device))
+    transaction.on_commit(lambda: door.tell_lists(run))
     return run
 
 
@@ -53,6 +54,10 @@ def move(run_id: str, to: str, only_from: Iterable[str] | None = None, **fields:
         door.tell(run_id)
         if to == State.STOPPED:
             _tell_queue()
+        run = Run.objects.defer("picture").get(pk=run_id)
+        door.tell_lists(run)
+        if run.has_ended:
+            telling.run_ended(run)
     return went
 
 
@@ -76,6 +81,15 @@ def note(run_id: str, **fields: Any) -> None:
         raise ValueError("a run's state changes by `move`")
     if Run.objects.filter(pk=run_id).update(**fields):
         door.tell(run_id)
+
+
+def give(run: Run, team: Any) -> None:
+    """From now on the run is `team`'s, or private to its owner when that is None."""
+    Run.objects.filter(pk=run.pk).update(team=team)
+    door.tell(run.pk)  # whoever looks at it and may no longer is shown out
+    door.tell_lists(run)  # those it was in
+    run.team = team
+    door.tell_lists(run)
 
 
 def adopt(owner: Any) -> None:
@@ -102,18 +116,6 @@ def places_in_queue() -> dict[str, int]:
 
 def active_runs() -> list[Run]:
     return list(Run.objects.filter(state__in=ACTIVE))
-
-
-def share(run: Run, by: Any) -> tuple[ShareLink, str]:
-    """A new link and its token; the token is shown once and kept nowhere."""
-    token = secrets.token_urlsafe(24)
-    return ShareLink.objects.create(run=run, token_digest=digest(token), created_by=by), token
-
-
-def take_back(link: ShareLink) -> None:
-    link.taken_back_at = timezone.now()
-    link.save(update_fields=["taken_back_at"])
-    door.tell(link.run_id)
 
 
 def _tell_queue() -> None:

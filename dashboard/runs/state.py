@@ -32,10 +32,10 @@ def as_dict(run: Run, place: int | None = None) -> dict[str, Any]:
         "steps": spec.steps,
         "steps_done": run.steps_done,
         "ranks": spec.ranks,
-        "created": _unix_ms(run.created_at),
-        "started": _unix_ms(run.started_at),
-        "ended": _unix_ms(run.ended_at),
-        "sealed": _unix_ms(run.sealed_at),
+        "created": unix_ms(run.created_at),
+        "started": unix_ms(run.started_at),
+        "ended": unix_ms(run.ended_at),
+        "sealed": unix_ms(run.sealed_at),
         "worker": run.worker,
         "realtime": run.realtime,
         "figures": run.figures,
@@ -47,8 +47,8 @@ def as_dict(run: Run, place: int | None = None) -> dict[str, Any]:
 
 
 def for_page(run: Run) -> dict[str, Any]:
-    """The same for the run's own page, with what it waits for while it is queued."""
-    return as_dict(run) | {"waits_for": waits_for(run)}
+    """The same for the run's own page: what it waits for while it is queued, and how often its comments changed."""
+    return as_dict(run) | {"waits_for": waits_for(run), "comments_revision": run.comments_revision}
 
 
 def _addresses(spec: JobSpec) -> list[dict[str, int]]:
@@ -56,5 +56,5 @@ def _addresses(spec: JobSpec) -> list[dict[str, int]]:
     return [asdict(grid.address(rank)) for rank in range(grid.ranks)]
 
 
-def _unix_ms(moment: datetime | None) -> int | None:
+def unix_ms(moment: datetime | None) -> int | None:
     return None if moment is None else round(moment.timestamp() * 1000)

@@ -79,6 +79,8 @@ class Page:
         self.spans: list[tuple[int, float]] = []
         self.events: list[dict] = []
         self.states: list[dict] = []
+        self.people: dict = {}
+        self.lead: dict | None = None
         self.redis_away: bool | None = None
         self.complete = False
         self.close_code: int | None = None
@@ -123,6 +125,10 @@ class Page:
         told = json.loads(message["text"])
         if told["type"] == "state":
             self.states.append(told["run"])
+        elif told["type"] == "people":
+            self.people = told
+        elif told["type"] == "lead":
+            self.lead = told["lead"]
         else:
             self.redis_away = told["away"]
         return told["type"]

@@ -11,7 +11,7 @@ from django.contrib.sessions.models import Session
 
 from dashboard.asgi import application
 from dashboard.live import room as room_module
-from dashboard.runs import services
+from dashboard.runs import links, services
 from dashboard.runs.models import Run, State
 from tests.people import EVERYBODY, gather
 from tests.stack.live_scene import Page
@@ -58,7 +58,7 @@ async def watching(people, who, path=None, **kwargs):
 async def test_who_may_watch(people, who):
     async with watching(people, who) as page:
         assert await page.open()
-        if who in ("owner", "member", "link_holder"):
+        if who in ("owner", "member", "editor", "viewer", "link_holder"):
             await page.until(lambda: page.states)
             assert page.states[0]["id"] == people.run.id and page.states[0]["ranks"] == 4
         else:
@@ -86,12 +86,32 @@ async def test_a_link_that_is_taken_back_closes_its_pages_and_no_others(people):
         for page in (holder, member):
             await page.open()
             await page.until(lambda page=page: page.states)
-        await sync_to_async(services.take_back)(people.link)
+        await sync_to_async(links.take_back)(people.link)
         await holder.until(lambda: holder.close_code)
         assert holder.close_code == 4404
         await sync_to_async(services.note)(people.run.id, steps_done=3)
         await member.until(lambda: member.states[-1]["steps_done"] == 3)
         assert member.close_code is None
+
+
+async def test_a_link_that_is_taken_back_closes_its_pages_within_a_second(people):
+    async with watching(people, "link_holder") as holder:
+        await holder.open()
+        await holder.until(lambda: holder.states and holder.people)
+        await asyncio.sleep(1.5)  # long after what happens at the start
+        began = asyncio.get_running_loop().time()
+        await sync_to_async(links.take_back)(people.link)
+        await holder.until(lambda: holder.close_code)
+        assert asyncio.get_running_loop().time() - began < 1
+
+
+async def test_who_is_taken_out_of_the_team_is_shown_out(people):
+    async with watching(people, "viewer") as viewer:
+        await viewer.open()
+        await viewer.until(lambda: viewer.states)
+        await sync_to_async(services.give)(people.run, None)
+        await viewer.until(lambda: viewer.close_code)
+        assert viewer.close_code == 4404
 
 
 async def test_who_logs_out_is_shown_out(people):

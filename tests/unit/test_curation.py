@@ -7,7 +7,7 @@ from html import unescape
 import pytest
 from django.utils import timezone
 
-from dashboard.runs import curation, services
+from dashboard.runs import curation, links, services
 from dashboard.runs.models import Run, RunTag, SavedView, State
 from trainer.folder import run_folder
 from trainer.presets import PRESETS
@@ -79,7 +79,7 @@ def test_names_notes_and_tags_are_shown_as_text(client, people):
 
 def test_what_is_deleted_is_seen_by_nobody_and_can_come_back(client, people, ended):
     run = ended[0]
-    _, token = services.share(run, None)
+    _, token = links.share(run, None)
     answer = bulk(client, "delete", [run])
     assert "1 run deleted" in words(answer)
     for address in (f"/runs/{run.pk}/", f"/api/v1/runs/{run.pk}", f"/s/{token}/", f"/runs/{run.pk}/charts/loss.json"):

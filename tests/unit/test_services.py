@@ -3,7 +3,7 @@
 import pytest
 from django.contrib.auth.models import User
 
-from dashboard.runs import door, services
+from dashboard.runs import door, links, services
 from dashboard.runs.models import ACTIVE, ENDED, Run, State
 from trainer.presets import PRESETS
 from trainer.spec import GridSpec, JobSpec, Perceptron
@@ -113,11 +113,11 @@ def test_active_runs_are_those_a_worker_has(run):
 
 
 def test_links_are_made_and_taken_back(run, ticks):
-    link, token = services.share(run, None)
-    other, other_token = services.share(run, None)
+    link, token = links.share(run, None)
+    other, other_token = links.share(run, None)
     assert token != other_token
     assert token not in link.token_digest
-    services.take_back(link)
+    links.take_back(link)
     link.refresh_from_db()
     other.refresh_from_db()
     assert link.taken_back_at is not None

@@ -111,7 +111,7 @@ def test_its_last_use_is_noted_at_most_once_a_minute(people, program, django_ass
     client.get("/api/v1/me")
     token = ApiToken.objects.get()
     assert timezone.now() - token.last_used_at < timedelta(seconds=10)
-    with django_assert_num_queries(2):  # failed attempts, the token
+    with django_assert_num_queries(3):  # failed attempts, the token, teams
         client.get("/api/v1/me")
     ApiToken.objects.update(last_used_at=timezone.now() - timedelta(hours=1))
     client.get("/api/v1/me")

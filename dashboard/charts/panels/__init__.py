@@ -49,6 +49,7 @@ PANELS = (
           memory.panel),
     Panel("learning", "Learning", "The loss beside what drives it: learning rate, gradient and how much was learned from.",
           learning.panel),
+    Panel("comments", "Comments", "What people say of this run, or of a spot in it: a range, a span, a rank."),
     Panel("log", "Log", "What a rank printed, as it prints it."),
 )
 

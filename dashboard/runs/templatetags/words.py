@@ -2,6 +2,8 @@
 
 from django import template
 
+from dashboard import markdown
+from dashboard.notices.words import title
 from dashboard.runs import words
 
 register = template.Library()
@@ -16,3 +18,5 @@ register.filter(words.splits_words)
 register.filter(words.collectives_words)
 register.filter(words.percent)
 register.filter(words.size)
+register.filter("markdown", markdown.html)
+register.filter("notice_title", title)

@@ -9,15 +9,17 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
+from dashboard.roles import Role
 from dashboard.runs import curation, services
 from dashboard.runs.access import access
+from dashboard.runs.teams import team_for
 from dashboard.runs.variants import variant
 from trainer.complaints import SpecError
 
 
 @require_POST
 def stop(request: HttpRequest, run_id: str) -> HttpResponse:
-    run = access(request.user, run_id).run
+    run = access(request.user, run_id, needs=Role.EDITOR).run
     stopped = services.stop(run.pk)
     run.refresh_from_db(fields=["state"])
     if request.accepts("text/html"):
@@ -30,7 +32,7 @@ def stop(request: HttpRequest, run_id: str) -> HttpResponse:
 @require_POST
 def change(request: HttpRequest, run_id: str) -> HttpResponse:
     """Any of name, note, tags, pinned and archived, as a form has them."""
-    run = access(request.user, run_id).run
+    run = access(request.user, run_id, needs=Role.EDITOR).run
     given: dict[str, Any] = {key: request.POST[key].replace("\r\n", "\n") for key in ("name", "note") if key in request.POST}
     if "tags" in request.POST:
         given["tags"] = curation.words_to_tags(request.POST["tags"])
@@ -52,4 +54,4 @@ def again(request: HttpRequest, run_id: str) -> HttpResponse:
     except SpecError as error:
         messages.error(request, str(error))
         return redirect("run", run.pk)
-    return redirect("run", services.launch(spec, request.user).pk)
+    return redirect("run", services.launch(spec, request.user, team=team_for(request.user, run.team_id)).pk)

@@ -7,11 +7,13 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
+from dashboard.roles import Role
 from dashboard.runs import curation, services
 from dashboard.runs.access import deleted_runs, visible_runs
 from dashboard.runs.models import Run, SavedView
@@ -27,14 +29,23 @@ def bulk(request: HttpRequest) -> HttpResponse:
     act = ACTIONS.get(request.POST.get("do", ""))
     if act is None:
         raise Http404("There is no such thing to do.")
-    within = deleted_runs if request.POST["do"] == "restore" else visible_runs
     ids = request.POST.getlist("run")[:MOST_AT_ONCE]
-    runs = list(within(request.user).filter(pk__in=ids))
+    runs = list(_within(request.POST["do"], request.user).filter(pk__in=ids))
+    seen = visible_runs(request.user).filter(pk__in=ids).count()
+    if len(runs) < seen:
+        messages.warning(request, f"{_count(seen - len(runs))} left as they were: your role in their team does not allow it.")
     if runs:
         act(request, runs)
-    else:
+    elif not seen:
         messages.info(request, "No run was ticked.")
     return _back(request)
+
+
+def _within(do: str, user: Any) -> QuerySet[Run]:
+    """Those of which `user` may do that."""
+    if do == "restore":
+        return deleted_runs(user)
+    return visible_runs(user, needs=Role.OWNER if do == "delete" else Role.EDITOR)
 
 
 def _stop(request: HttpRequest, runs: list[Run]) -> None:

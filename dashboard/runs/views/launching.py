@@ -16,6 +16,7 @@ from dashboard.runs.access import access
 from dashboard.runs.intake import api_call, as_value, checked, same_preset, with_changes
 from dashboard.runs.plan import plan
 from dashboard.runs.sketch import sketch
+from dashboard.runs.teams import asked_team, teams_of
 from trainer.complaints import FieldError, SpecError
 from trainer.presets import GROUPS, PRESETS, preset
 from trainer.spec import JobSpec
@@ -68,7 +69,11 @@ def _launched(request: HttpRequest) -> HttpResponse:
         return _page(request, values, error.errors, status=422, json_text=request.POST.get("json"))
     if request.POST.get("do") == "fill":
         return _page(request, forms.values_of(spec), [], spec=spec)
-    return redirect("run", services.launch(spec, request.user).pk)
+    try:
+        team = asked_team(request.user, request.POST.get("team", ""))
+    except SpecError as error:
+        return _page(request, forms.values_of(spec), error.errors, status=422, spec=spec)
+    return redirect("run", services.launch(spec, request.user, team=team).pk)
 
 
 @require_POST
@@ -100,6 +105,7 @@ def _page(request: HttpRequest, values: dict[str, str], errors: list[FieldError]
         "sections": sections,
         "errors": homeless,
         "failed": bool(errors),
+        "teams": _teams(request),
         "plan": plan(spec) if spec else None,
         "api_call": _api_call(request, spec) if spec else "",
         "source": source,
@@ -118,6 +124,14 @@ def _picture(key: str) -> str:
 
 def _api_call(request: HttpRequest, spec: JobSpec) -> str:
     return api_call(spec, request.build_absolute_uri("/api/v1/runs"))
+
+
+def _teams(request: HttpRequest) -> list[tuple[Any, bool]]:
+    """Those that one may launch for, and which is chosen: as the last time."""
+    user: Any = request.user
+    last = user.runs.order_by("-created_at").values_list("team", flat=True).first()
+    chosen = request.POST.get("team", str(last))
+    return [(team, str(team.pk) == chosen) for team in teams_of(user)]
 
 
 def _posted(posted: QueryDict) -> dict[str, str]:

@@ -25,7 +25,8 @@ export function readAddress(hash) {
   };
 }
 
-export function writeAddress({ range, span, by, folded, isSorted, isBare, search }) {
+/** The same as text, without the #. */
+export function addressOf({ range, span, by, folded, isSorted, isBare, search }) {
   const parts = [];
   if (range) parts.push(`t=${range.map((ns) => Math.round(ns)).join(",")}`);
   if (span) parts.push(`span=${span.rank},${span.lane},${span.startNs}`);
@@ -34,6 +35,10 @@ export function writeAddress({ range, span, by, folded, isSorted, isBare, search
   if (isSorted) parts.push("latest=1");
   if (isBare) parts.push("bare=1");
   if (search) parts.push(`q=${encodeURIComponent(search)}`);
-  const wanted = parts.length ? `#${parts.join("&")}` : "";
+  return parts.join("&");
+}
+
+export function writeAddress(address) {
+  const wanted = address ? `#${address}` : "";
   if (wanted !== location.hash) history.replaceState(history.state, "", wanted || location.pathname + location.search);
 }

@@ -1,5 +1,5 @@
 // The page's end of a live run: pulls what follows its cursor, survives lost connections, and hands
-// on every frame exactly once.
+// on every frame exactly once. Once all is here it stays connected for what people do.
 
 import { decodeBatch } from "./frame.js";
 import { Seen } from "./seen.js";
@@ -12,10 +12,10 @@ const SILENCE_MS = 35_000; // the server says something at least every 10 s, so 
 /**
  * `onState(run)`; `onFrames(frames, events, complete)` may return a promise, and the next batch comes
  * once it is done; `onConnection({status, retryInMs, redisAway})` with status "connecting", "live",
- * "lost", "complete" (the run is sealed and all of it is here) or "gone" (no right to it, or no more).
- * Returns `{close, stats}`.
+ * "lost", "complete" (the run is sealed and all of it is here) or "gone" (no right to it, or no more);
+ * `onMessage(message)` gets whatever else the server says. Returns `{close, send, stats}`.
  */
-export function connect({ url, onState, onFrames, onConnection }) {
+export function connect({ url, onState, onFrames, onConnection, onMessage = () => {} }) {
   const address = new URL(url, location.href);
   address.protocol = address.protocol.replace("http", "ws");
   const seen = new Seen();
@@ -60,6 +60,7 @@ export function connect({ url, onState, onFrames, onConnection }) {
   function receiveText(message) {
     if (message.type === "state") onState(message.run);
     else if (message.type === "redis") onConnection({ status: complete ? "complete" : "live", redisAway: message.away });
+    else onMessage(message);
   }
 
   async function receiveBatch(from, data) {
@@ -84,7 +85,7 @@ export function connect({ url, onState, onFrames, onConnection }) {
     if (code === GONE) {
       over = true;
       onConnection({ status: "gone" });
-    } else if (!complete) {
+    } else {
       const longest = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** attempts++);
       const retryInMs = Math.round(longest * (0.5 + Math.random() / 2)); // spread, so that viewers do not return all at once
       onConnection({ status: "lost", retryInMs });
@@ -105,7 +106,7 @@ export function connect({ url, onState, onFrames, onConnection }) {
   }
 
   function retryAtOnce() {
-    if (!over && !complete && !socket && document.visibilityState === "visible") open();
+    if (!over && !socket && document.visibilityState === "visible") open();
   }
 
   addEventListener("online", retryAtOnce);
@@ -116,6 +117,10 @@ export function connect({ url, onState, onFrames, onConnection }) {
   return {
     get stats() {
       return seen.stats();
+    },
+    /** What is sent while there is no connection is lost. */
+    send(message) {
+      if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
     },
     close() {
       over = true;

@@ -1,6 +1,5 @@
 /** The run page: what comes from the server goes to the timeline and the figures; what the visitor does goes to the timeline. */
 
-import { readAddress, writeAddress } from "../core/address.js";
 import { Colours } from "../core/colours.js";
 import { setText, throttled } from "../core/dom.js";
 import { count, durationNs } from "../core/format.js";
@@ -8,14 +7,20 @@ import { connect } from "../core/live.js";
 import { Scheduler } from "../core/scheduler.js";
 import { Interaction } from "../timeline/interact.js";
 import { Timeline } from "../timeline/timeline.js";
+import { CommentMarks } from "../views/comment-marks.js";
+import { Comments } from "../views/comments.js";
 import { chart } from "../views/chart.js";
 import { Details } from "../views/details.js";
 import { bindDialogs } from "../views/dialogs.js";
+import { bindFollowing } from "../views/following.js";
 import { bindGuide } from "../views/guide.js";
 import { bindTimelineKeys } from "../views/keys.js";
 import { bindMenus } from "../views/menus.js";
 import { Now, median, stepNs } from "../views/now.js";
 import { Panels } from "../views/panels.js";
+import { Place } from "../views/place.js";
+import { Presence } from "../views/presence.js";
+import { bindShareDialog } from "../views/share.js";
 import { StateView, emptyWords } from "../views/state.js";
 import { idealFetcher } from "../views/ideal.js";
 import { Surface } from "../views/surface.js";
@@ -38,8 +43,7 @@ const timeline = new Timeline(parts, { ranks, grid, gridSizes: spec.grid, stages
 const interaction = new Interaction(timeline, part("announcer"));
 const stateView = new StateView(root, part);
 const now = new Now(root, timeline.trace);
-const { readBase, launchForm, plotly } = root.dataset;
-const panels = new Panels(part("panels"), { run: () => run, timeline, readBase, launchForm, plotly });
+const { readBase, launchForm, plotly, person } = root.dataset;
 const charts = [...root.querySelectorAll("[data-chart]")].map(chart);
 new Details({
   details: part("details"), why: part("why"), arrivals: part("arrivals"), hint: part("hint"), whyTitle: part("why-title"),
@@ -48,10 +52,21 @@ new Totals({ totals: part("totals"), title: part("totals-title") }, timeline);
 const table = new SpanTable(part("table"), part("table-toggle"), timeline);
 const fetchIdeal = idealFetcher(readBase, spec.pace.kind !== "real", timeline.trace);
 const tools = new Tools(part, timeline, part("announcer"), { fetchIdeal, toggleTable: () => table.flip() });
+const place = new Place(timeline, tools, location.hash || root.dataset.view);
+const comments = new Comments({ readBase, runId: run.id, isOn: document.getElementById("tab-comments") !== null, person });
+const panels = new Panels(part("panels"), { run: () => run, timeline, readBase, launchForm, plotly, comments, place });
+new CommentMarks(part("notes"), timeline, comments, (id) => panels.open("comments").then((view) => view?.show(id)));
+const presence = part("people") && new Presence(part, timeline, place, {
+  send: (message) => link.send(message), isAllHere: () => surface.complete,
+}); // a page saved to a file is alone
+const showFollowing = bindFollowing(timeline, part);
 bindDialogs();
+bindShareDialog(place);
 bindMenus();
 bindGuide(root, panels);
-bindTimelineKeys(timeline, interaction, tools, document.getElementById("keys-dialog"));
+bindTimelineKeys(timeline, interaction, tools, document.getElementById("keys-dialog"), [
+  { keys: ["r"], shown: ["R"], words: "remark on the chosen range, span or rank", press: () => panels.open("comments").then((view) => view?.begin()) },
+]);
 
 let link = null;
 const NO_STATS = { frames: 0, spans: 0, duplicates: 0, missing_frames: 0, missing_spans: 0, dropped_spans: 0, bytes: 0 };
@@ -82,49 +97,7 @@ const refreshCharts = throttled(CHARTS_MS, () => {
   for (const each of charts) each.refresh();
 });
 
-// The address
-
-const wanted = readAddress(location.hash);
-if (wanted.range) timeline.follow(false);
-tools.set(wanted);
-
-/** What the address asks for is shown as soon as it is here. */
-function showWanted(isAllHere) {
-  if (wanted.range && (isAllHere || timeline.trace.lastEndNs >= wanted.range[1])) {
-    timeline.setRange(...wanted.range);
-    wanted.range = null;
-  }
-  const lane = wanted.span && timeline.trace.lane(wanted.span.rank, wanted.span.lane);
-  if (lane && lane.lastEndNs > wanted.span.startNs) {
-    const place = lane.firstEndingAfter(wanted.span.startNs);
-    if (place < lane.end && lane.startOf(place) === wanted.span.startNs) timeline.select(lane.spanAt(place));
-    wanted.span = null;
-  }
-}
-
-const keepAddress = throttled(300, () => {
-  if (wanted.range || wanted.span) return;
-  const { view, selected, camera, search, arrangement } = timeline;
-  const { by, folded, isSorted, isBare } = arrangement;
-  const range = camera.isFollowing || !camera.hasChosenScale ? null : [view.fromNs, view.toNs];
-  writeAddress({ range, span: selected, by, folded: [...folded], isSorted, isBare, search: search.text });
-});
-
 timeline.addEventListener("view", showRange);
-for (const name of ["view", "select", "follow", "arrange", "search"]) timeline.addEventListener(name, keepAddress);
-
-// Following
-
-const showFollowing = () => {
-  const button = part("follow");
-  button.classList.toggle("on", timeline.isFollowing);
-  button.setAttribute("aria-pressed", String(timeline.isFollowing));
-  button.disabled = !timeline.isGrowing;
-};
-timeline.addEventListener("follow", showFollowing);
-part("follow").addEventListener("click", () => timeline.follow(!timeline.isFollowing));
-part("fit").addEventListener("click", () => timeline.fit());
-showFollowing();
 
 // What comes from the server
 
@@ -135,6 +108,7 @@ function onState(state) {
     const { rank } = run.failure ?? {};
     if (Number.isInteger(rank)) panels.open("log").then((log) => log.showRank(rank));
   }
+  comments.changed(run.comments_revision);
   showFigures();
 }
 
@@ -143,7 +117,7 @@ function onFrames(frames, events, complete) {
   timeline.append(frames);
   for (const event of events) if (event.type === "steps") addRows(event.rows);
   if (complete) end();
-  showWanted(complete);
+  place.show(complete);
   showFigures();
   showRange();
 }
@@ -166,4 +140,9 @@ function end() {
 }
 
 showFigures();
-link = connect({ url: root.dataset.socket, onState, onFrames, onConnection: (connection) => stateView.showConnection(connection) });
+comments.changed(run.comments_revision);
+link = connect({
+  url: root.dataset.socket, onState, onFrames,
+  onConnection: (connection) => stateView.showConnection(connection),
+  onMessage: (message) => presence?.hear(message),
+});

@@ -1,10 +1,13 @@
 // Keeps the list of runs up to date while something in it moves. What did not change is left alone,
 // so that neither focus nor a selection is lost.
 
+import { throttled } from "../core/dom.js";
+import { news } from "../core/news.js";
 import { bindMenus } from "../views/menus.js";
 
 const EVERY_MS = 2000;
-const CALM_MS = 10_000; // nothing moves, but somebody may launch a run
+const CALM_MS = 10_000; // nothing moves; a word that something does may be lost
+const NEWS_MS = 300;
 const COMPARED = { least: 2, most: 4 };
 const live = document.getElementById("live");
 const rowsUrl = live.dataset.rowsUrl + location.search;
@@ -79,6 +82,7 @@ live.addEventListener("change", showTicked);
 showTicked();
 bindMenus();
 
+news.addEventListener("runs", throttled(NEWS_MS, refresh));
 document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : refresh()));
 addEventListener("pageshow", (event) => {
   if (event.persisted) refresh(); // "back" shows the page as it was left

@@ -14,7 +14,8 @@ const MOUSE = [
   [["two fingers"], "pan and zoom"],
 ];
 
-export function bindTimelineKeys(timeline, interaction, actions, dialog) {
+/** `more`: bindings of the page beside the timeline's own. */
+export function bindTimelineKeys(timeline, interaction, actions, dialog, more = []) {
   const walk = new Walk(timeline);
   const held = (key, words) => ({
     keys: [key], shown: [key.toUpperCase()], words, press: () => interaction.hold(key, true), release: () => interaction.hold(key, false),
@@ -42,6 +43,7 @@ export function bindTimelineKeys(timeline, interaction, actions, dialog) {
     { keys: ["ArrowUp"], only: surface, press: () => walk.stepLane(-1) },
     { keys: ["ArrowDown"], only: surface, press: () => walk.stepLane(1) },
     { keys: ["Escape"], shown: ["esc"], words: "choose nothing", press: () => { timeline.setChosenRange(null); timeline.select(null); } },
+    ...more,
     { keys: ["?"], shown: ["?"], words: "this list", press: () => dialog.showModal() },
   ];
   list(dialog.querySelector('[data-part="keys"]'), bindings);

@@ -17,11 +17,15 @@ const MODULES = {
   experts: () => import("./panels/experts.js"),
   learning: () => import("./panels/learning.js"),
   memory: () => import("./panels/memory.js"),
+  comments: () => import("./panels/comments.js"),
   log: () => import("./panels/log.js"),
 };
 
 export class Panels {
-  /** `context`: `{run(), timeline, readBase, plotly, launchForm}` (the last one empty for who may not launch), which every view gets with `ask(fields)`, its data from the server. */
+  /**
+   * `context`: `{run(), timeline, readBase, plotly, launchForm, comments, place}` (the form empty for who may not launch),
+   * which every view gets with `ask(fields)`, its data from the server.
+   */
   constructor(box, context) {
     this.context = context;
     this.tabs = [...box.querySelectorAll('[role="tab"]')];

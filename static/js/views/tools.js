@@ -69,15 +69,16 @@ export class Tools {
     this.timeline.parts.scroller.focus();
   }
 
-  /** What an address asks for. */
+  /** What an address asks for, and nothing else: what is so already is left alone, since sorting and searching are dear. */
   set({ by, folded, isSorted, isBare, search }) {
     const { arrangement } = this.timeline;
     const known = arrangement.axes.some(({ axis }) => axis === by) ? by : "";
-    if (known || isSorted || isBare) {
+    if (known !== arrangement.by || isSorted !== arrangement.isSorted || isBare !== arrangement.isBare) {
       this.timeline.arrange({ by: known, isSorted, isBare });
-      if (folded.length) this.timeline.arrange({ folded: new Set(folded) });
     }
-    if (!search) return;
+    const isFolded = known ? folded : [];
+    if (String(isFolded) !== String([...arrangement.folded])) this.timeline.arrange({ folded: new Set(isFolded) });
+    if (search === this.timeline.search.text) return;
     this.part("search").value = search;
     this.timeline.search.set(search);
   }

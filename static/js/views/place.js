@@ -1,0 +1,65 @@
+/** The place in a run that an address, a link or a teammate's view asks for, shown as soon as it is here. */
+
+import { addressOf, readAddress, writeAddress } from "../core/address.js";
+import { throttled } from "../core/dom.js";
+
+const KEEP_MS = 300;
+/** Events of the timeline after which an address would be another. */
+export const CHANGES = ["view", "select", "follow", "arrange", "search"];
+
+export class Place {
+  /** `hash`: what the page opens at. */
+  constructor(timeline, tools, hash) {
+    Object.assign(this, { timeline, tools, wanted: readAddress(hash) });
+    if (this.wanted.range) timeline.follow(false);
+    tools.set(this.wanted);
+    const keep = throttled(KEEP_MS, () => this.#keep());
+    for (const name of CHANGES) timeline.addEventListener(name, keep);
+  }
+
+  get isOnTheWay() {
+    return Boolean(this.wanted.range || this.wanted.span);
+  }
+
+  /** What an address would keep of what is seen now. */
+  get hash() {
+    const { view, selected, camera, search, arrangement } = this.timeline;
+    const { by, folded, isSorted, isBare } = arrangement;
+    const range = camera.isFollowing || !camera.hasChosenScale ? null : [view.fromNs, view.toNs];
+    return addressOf({ range, span: selected, by, folded: [...folded], isSorted, isBare, search: search.text });
+  }
+
+  /** Shows what `hash` asks for: the whole of it, also that nothing is chosen, grouped or searched. */
+  go(hash, isAllHere) {
+    const wanted = readAddress(hash);
+    this.tools.set(wanted);
+    this.visit(wanted, isAllHere);
+  }
+
+  /** Goes to a range and a span, or to the head of the run and none; lanes and search stay as they are. */
+  visit({ range = null, span = null }, isAllHere) {
+    this.wanted = { range, span };
+    if (!span) this.timeline.select(null);
+    if (!range) this.timeline.follow(true);
+    this.show(isAllHere);
+  }
+
+  /** Call it when more of the run is here. */
+  show(isAllHere) {
+    const { timeline, wanted } = this;
+    if (wanted.range && (isAllHere || timeline.trace.lastEndNs >= wanted.range[1])) {
+      timeline.setRange(...wanted.range);
+      wanted.range = null;
+    }
+    const lane = wanted.span && timeline.trace.lane(wanted.span.rank, wanted.span.lane);
+    if (lane && lane.lastEndNs > wanted.span.startNs) {
+      const place = lane.firstEndingAfter(wanted.span.startNs);
+      if (place < lane.end && lane.startOf(place) === wanted.span.startNs) timeline.select(lane.spanAt(place));
+      wanted.span = null;
+    }
+  }
+
+  #keep() {
+    if (!this.isOnTheWay) writeAddress(this.hash);
+  }
+}
