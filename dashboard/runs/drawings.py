@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 
-from dashboard.conf import ROOT
 from dashboard.runs import pictures
+from dashboard.runs.theme import colours
 
-_TOKEN = re.compile(r"--kind-([a-z-]+): (#[0-9a-f]{6});")
 _CLASS = re.compile(r'class="kind-([a-z-]+)"')
 _OTHER = "#8794a5"
 
@@ -16,11 +14,5 @@ _OTHER = "#8794a5"
 def drawing(picture: bytes) -> str:
     """An SVG of its own, in the light theme's colours; of nothing where the run has no picture yet."""
     svg = pictures.svg(picture) or '<svg viewBox="0 0 1 1"></svg>'
-    coloured = _CLASS.sub(lambda found: f'fill="{_colours().get(found[1], _OTHER)}"', svg)
+    coloured = _CLASS.sub(lambda found: f'fill="{colours("light").get(f"--kind-{found[1]}", _OTHER)}"', svg)
     return coloured.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg" width="336" height="80"', 1)
-
-
-@cache
-def _colours() -> dict[str, str]:
-    light = (ROOT / "static" / "css" / "tokens.css").read_text().split('[data-theme="dark"]')[0]
-    return dict(_TOKEN.findall(light))

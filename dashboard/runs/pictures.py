@@ -64,7 +64,7 @@ def _stretch(reader: StoreReader) -> tuple[int, int]:
     return from_ns, max(from_ns + 1, min(end, from_ns + length))
 
 
-def pixels(picture: bytes) -> np.ndarray | None:
+def looks(picture: bytes) -> np.ndarray | None:
     """Kind and coverage, of shape (lanes, columns, 2); None when it is no picture that this version made."""
     if len(picture) < 3 or picture[0] != VERSION:
         return None
@@ -73,13 +73,13 @@ def pixels(picture: bytes) -> np.ndarray | None:
 
 def svg(picture: bytes) -> str:
     """The picture as inline SVG; colours come from the page, by the classes `kind-<name>`."""
-    looks = pixels(picture)
-    if looks is None:
+    pixels = looks(picture)
+    if pixels is None:
         return ""
-    lanes, columns, _ = looks.shape
+    lanes, columns, _ = pixels.shape
     outlines: dict[tuple[int, int], list[str]] = {}  # by kind and shade: one path for all its bars
     for lane in range(lanes):
-        for column, width, kind, shade in _bars(looks[lane]):
+        for column, width, kind, shade in _bars(pixels[lane]):
             outline = f"M{column} {lane * _LANE_HEIGHT}h{width}v{_BAR_HEIGHT}h-{width}z"
             outlines.setdefault((kind, shade), []).append(outline)
     bars = "".join(_path(kind, shade, "".join(parts)) for (kind, shade), parts in sorted(outlines.items()))

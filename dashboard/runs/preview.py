@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from functools import cache
-
 import numpy as np
 
-from dashboard.conf import ROOT
-from dashboard.runs import pictures, png
+from dashboard.runs import pictures, png, theme
 from trainer.trace.kinds import Kind
 
 WIDTH, HEIGHT = 1200, 630  # what chats crop to
@@ -22,7 +18,7 @@ def draw(picture: bytes | None) -> bytes:
     colours = _dark_theme()
     canvas = np.full((HEIGHT, WIDTH, 3), colours["--bg"], np.uint8)
     _draw_logo(canvas, colours)
-    pixels = pictures.pixels(picture or b"")
+    pixels = pictures.looks(picture or b"")
     lanes = len(pixels) if pixels is not None else _EMPTY_LANES
     top, room = 150, HEIGHT - 150 - _MARGIN
     for lane in range(lanes):
@@ -52,11 +48,6 @@ def _draw_logo(canvas: np.ndarray, colours: dict[str, np.ndarray]) -> None:
         canvas[upper : upper + 18, left : left + 52] = colours[name]
 
 
-@cache
 def _dark_theme() -> dict[str, np.ndarray]:
-    """The theme's plain colours, from the file that defines them."""
-    css = (ROOT / "static" / "css" / "tokens.css").read_text()
-    dark = css[css.index('[data-theme="dark"]') :]
-    dark = dark[: dark.index("}")]
-    return {name: np.array([int(hex[at : at + 2], 16) for at in (0, 2, 4)])
-            for name, hex in re.findall(r"(--[\w-]+): #([0-9a-f]{6});", dark)}
+    """Red, green and blue by name."""
+    return {name: np.frombuffer(bytes.fromhex(hex[1:]), np.uint8) for name, hex in theme.colours("dark").items()}

@@ -28,6 +28,11 @@ ROOT = Path(__file__).parents[2]
 T = TypeVar("T")
 
 
+def at_once_seconds() -> float:
+    """Within what "at once" is held: a second, and more where more wants to run than there are cores to run it."""
+    return 1.0 if os.getloadavg()[0] <= (os.cpu_count() or 1) else 8.0
+
+
 def wait_for(ask: Callable[[], T], seconds: float, what: str) -> T:
     """What `ask` gives as soon as it is true."""
     give_up = time.monotonic() + seconds

@@ -1,31 +1,22 @@
 /** The run page: what comes from the server goes to the timeline and the figures; what the visitor does goes to the timeline. */
 
-import { Colours } from "../core/colours.js";
 import { setText, throttled } from "../core/dom.js";
 import { count, durationNs } from "../core/format.js";
 import { connect } from "../core/live.js";
-import { Scheduler } from "../core/scheduler.js";
-import { Interaction } from "../timeline/interact.js";
-import { Timeline } from "../timeline/timeline.js";
+import { chart } from "../views/chart.js";
 import { CommentMarks } from "../views/comment-marks.js";
 import { Comments } from "../views/comments.js";
-import { chart } from "../views/chart.js";
 import { Details } from "../views/details.js";
 import { bindDialogs } from "../views/dialogs.js";
-import { bindFollowing } from "../views/following.js";
 import { bindGuide } from "../views/guide.js";
-import { bindTimelineKeys } from "../views/keys.js";
 import { bindMenus } from "../views/menus.js";
 import { Now, median, stepNs } from "../views/now.js";
 import { Panels } from "../views/panels.js";
-import { Place } from "../views/place.js";
 import { Presence } from "../views/presence.js";
 import { bindShareDialog } from "../views/share.js";
+import { makeStage } from "../views/stage.js";
 import { StateView, emptyWords } from "../views/state.js";
-import { idealFetcher } from "../views/ideal.js";
 import { Surface } from "../views/surface.js";
-import { SpanTable } from "../views/table.js";
-import { Tools } from "../views/tools.js";
 import { Totals } from "../views/totals.js";
 
 /** Charts are dear to draw and change by a point a step. */
@@ -36,37 +27,28 @@ const part = (name) => root.querySelector(`[data-part="${name}"]`);
 let run = JSON.parse(document.getElementById("run-data").textContent);
 const { spec } = run;
 
-const scheduler = new Scheduler();
-const parts = Object.fromEntries(["frame", "scroller", "stage", "base", "overlay", "map", "legend"].map((name) => [name, part(name)]));
-const { ranks, grid, stages } = run;
-const timeline = new Timeline(parts, { ranks, grid, gridSizes: spec.grid, stages, colours: new Colours(), scheduler });
-const interaction = new Interaction(timeline, part("announcer"));
+const { readBase, launchForm, plotly, person } = root.dataset;
+const { timeline, place, showFollowing } = makeStage(part, run, {
+  readBase, hash: location.hash || root.dataset.view,
+  moreKeys: [{ keys: ["r"], shown: ["R"], words: "remark on the chosen range, span or rank", press: () => panels.open("comments").then((view) => view?.begin()) }],
+});
 const stateView = new StateView(root, part);
 const now = new Now(root, timeline.trace);
-const { readBase, launchForm, plotly, person } = root.dataset;
+const comments = new Comments({ readBase, runId: run.id, isOn: document.getElementById("tab-comments") !== null, person });
+const panels = new Panels(part("panels"), { run: () => run, timeline, readBase, launchForm, plotly, comments, place });
 const charts = [...root.querySelectorAll("[data-chart]")].map(chart);
 new Details({
   details: part("details"), why: part("why"), arrivals: part("arrivals"), hint: part("hint"), whyTitle: part("why-title"),
 }, timeline);
 new Totals({ totals: part("totals"), title: part("totals-title") }, timeline);
-const table = new SpanTable(part("table"), part("table-toggle"), timeline);
-const fetchIdeal = idealFetcher(readBase, spec.pace.kind !== "real", timeline.trace);
-const tools = new Tools(part, timeline, part("announcer"), { fetchIdeal, toggleTable: () => table.flip() });
-const place = new Place(timeline, tools, location.hash || root.dataset.view);
-const comments = new Comments({ readBase, runId: run.id, isOn: document.getElementById("tab-comments") !== null, person });
-const panels = new Panels(part("panels"), { run: () => run, timeline, readBase, launchForm, plotly, comments, place });
 new CommentMarks(part("notes"), timeline, comments, (id) => panels.open("comments").then((view) => view?.show(id)));
 const presence = part("people") && new Presence(part, timeline, place, {
   send: (message) => link.send(message), isAllHere: () => surface.complete,
 }); // a page saved to a file is alone
-const showFollowing = bindFollowing(timeline, part);
 bindDialogs();
 bindShareDialog(place);
 bindMenus();
 bindGuide(root, panels);
-bindTimelineKeys(timeline, interaction, tools, document.getElementById("keys-dialog"), [
-  { keys: ["r"], shown: ["R"], words: "remark on the chosen range, span or rank", press: () => panels.open("comments").then((view) => view?.begin()) },
-]);
 
 let link = null;
 const NO_STATS = { frames: 0, spans: 0, duplicates: 0, missing_frames: 0, missing_spans: 0, dropped_spans: 0, bytes: 0 };

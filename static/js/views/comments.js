@@ -3,6 +3,8 @@
  * this page has got to. Events: "change".
  */
 
+import { readJson } from "../core/reading.js";
+
 export class Comments extends EventTarget {
   /** `isOn`: whether this page sees them; `person`: who writes here, empty for who cannot. */
   constructor({ readBase, runId, isOn, person }) {
@@ -32,9 +34,7 @@ export class Comments extends EventTarget {
   async #catchUp() {
     try {
       while (this.through < this.wanted) {
-        const answer = await fetch(`${this.readBase}comments.json?after=${this.through}`, { headers: { Accept: "application/json" } });
-        if (!answer.ok) throw new Error(`comments answered ${answer.status}`);
-        const { comments, through, people } = await answer.json();
+        const { comments, through, people } = await readJson(`${this.readBase}comments.json?after=${this.through}`);
         for (const comment of comments) this.byId.set(comment.id, comment);
         this.people = people;
         if (through === this.through) this.wanted = through; // the page was told of more than there is

@@ -1,9 +1,11 @@
-/** The place in a run that an address, a link or a teammate's view asks for, shown as soon as it is here. */
+/** The view that an address, a link or a teammate asks for: arrangement, search, range and span, shown as soon as it is here. */
 
 import { addressOf, readAddress, writeAddress } from "../core/address.js";
 import { throttled } from "../core/dom.js";
 
 const KEEP_MS = 300;
+/** Longer views are told without what was folded; the server takes no longer ones (runs/shown.py). */
+const LONGEST = 3000;
 /** Events of the timeline after which an address would be another. */
 export const CHANGES = ["view", "select", "follow", "arrange", "search"];
 
@@ -26,7 +28,9 @@ export class Place {
     const { view, selected, camera, search, arrangement } = this.timeline;
     const { by, folded, isSorted, isBare } = arrangement;
     const range = camera.isFollowing || !camera.hasChosenScale ? null : [view.fromNs, view.toNs];
-    return addressOf({ range, span: selected, by, folded: [...folded], isSorted, isBare, search: search.text });
+    const seen = { range, span: selected, by, folded: [...folded], isSorted, isBare, search: search.text };
+    const whole = addressOf(seen);
+    return whole.length > LONGEST ? addressOf({ ...seen, folded: [] }) : whole;
   }
 
   /** Shows what `hash` asks for: the whole of it, also that nothing is chosen, grouped or searched. */
