@@ -11,7 +11,7 @@ import logging
 import shutil
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -115,7 +115,7 @@ def _optimizer_state(found: Mapping[str, Tensor]) -> dict[int, dict[str, Tensor]
 
 
 @contextlib.contextmanager
-def _quiet():  # type: ignore[no-untyped-def]
+def _quiet() -> Iterator[None]:
     """torch warns that a save without a process group is of one process, which here it is."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=UserWarning, module="torch.distributed.checkpoint")

@@ -52,7 +52,7 @@ def cause_of(exits: Sequence[Exit]) -> Cause | None:
     if killed or not waited:
         return _blamed((killed or faults)[0])
     first = waited[0]
-    absent = [end for end in exits if end.by_host]
+    absent = [end for end in exits if end.by_host and (end.signal or end.code == TERMINATED)]
     if not absent:
         return Cause(first.rank, f"Rank {first.rank} waited in vain for other ranks until its time-out {_when(first)}, "
                                  "and so did they all.", first.code)

@@ -18,9 +18,12 @@ from trainer.job import Control, RankJob
 from trainer.lives import FIRST_LIFE, Life, forget_after, newest_checkpoint
 from trainer.spec import JobSpec
 
-# For the other ranks after one has died: to fail by themselves, then to heed SIGTERM. Whoever is to begin again anyway has
-# less, and so has who is there when others have waited in vain for it.
-GRACE_SECONDS, SHORT_GRACE_SECONDS = 2.0, 0.3
+# For the other ranks after one has died: to fail by themselves, then to heed SIGTERM.
+GRACE_SECONDS = 2.0
+# If all are to begin again anyway.
+SHORT_GRACE_SECONDS = 0.3
+# After one has waited in vain. Those that wait as well give up at about the same time; who then is left did not come.
+ABSENT_AFTER_SECONDS = 1.0
 
 Send = Callable[[dict[str, Any]], None]
 
@@ -141,8 +144,9 @@ class HostedRun:
         self._exits.append(end)
         self._send({"type": "exit", **asdict(end)})
         if code not in (FINISHED, STOPPED) and self._next_rung is None:
-            is_short = self._has_lives or code == TIMED_OUT
-            self._next_rung = (time.monotonic() + (SHORT_GRACE_SECONDS if is_short else GRACE_SECONDS), signal.SIGTERM)
+            grace_seconds = SHORT_GRACE_SECONDS if self._has_lives else GRACE_SECONDS
+            self._next_rung = (
+                time.monotonic() + (ABSENT_AFTER_SECONDS if code == TIMED_OUT else grace_seconds), signal.SIGTERM)
 
     @property
     def _has_lives(self) -> bool:

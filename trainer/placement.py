@@ -60,6 +60,13 @@ def link_between(spec: JobSpec, placement: Placement, one: int, other: int) -> L
     return CLASSES[by_distance[placement.distance(one, other)]]
 
 
+def link_as_counted(spec: JobSpec, placement: Placement, one: int, other: int) -> LinkClass:
+    """The modelled link as a payload's bytes see it: slowed down, and of sizes that count for more."""
+    link, links = link_between(spec, placement, one, other), spec.links
+    return LinkClass(link.word, link.latency_seconds * links.slow_down,
+                     link.bytes_per_second / links.slow_down / links.size_factor)
+
+
 def slow_axes(spec: JobSpec) -> list[str]:
     """A sentence for each axis that talks in every layer and has to leave a server for it; none where links are real."""
     if spec.links.kind == "real":

@@ -27,7 +27,7 @@ django.setup()
 from django.contrib.auth.models import User
 from django.core.management import call_command
 call_command("migrate", verbosity=0)
-from dashboard.runs import services
+from dashboard.runs import links
 from dashboard.runs.models import Run
 from trainer.presets import PRESETS
 owner = User.objects.create_superuser("bench", password=None)
@@ -37,7 +37,7 @@ made = []
 for _ in range(int(sys.argv[1])):
     # Its state says that it is over: nobody supervises it here, and the reaper would call it lost.
     run = Run.objects.create(owner=owner, name="bench", spec_json=spec, device="cpu", state="finished")
-    made.append([run.pk, services.share(run, owner)[1]])
+    made.append([run.pk, links.share(run, owner)[1]])
 print(json.dumps(made))
 """
 

@@ -24,7 +24,10 @@ log = logging.getLogger(__name__)
 READ_ENTRIES = 256
 KEPT_RUNS = 16
 RECENT = 32  # steps whose whole rows are kept, a number for each rank in them
-CHARTED = ("loss", "bubble_share", "period_ns", "samples_per_second", "complete")  # the last three to compare runs
+CHARTED = (
+    "loss", "bubble_share", "learning_rate", "grad_norm", "samples",
+    "period_ns", "samples_per_second", "complete",  # to compare runs
+)
 
 
 def step_rows(run: Run) -> list[StepRow]:

@@ -6,7 +6,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, JsonResponse, QueryDict
 from django.views.decorators.http import require_safe
 
-from dashboard.charts import bubble, loss, memory
+from dashboard.charts import bubble, learning, loss, memory
 from dashboard.charts.chart import Chart
 from dashboard.charts.memory_rows import recent
 from dashboard.charts.panels import panel
@@ -14,7 +14,10 @@ from dashboard.charts.rows import step_rows
 from dashboard.runs.access import access
 from dashboard.runs.models import Run
 
-OF_STEPS = {"loss": loss.chart, "bubble": bubble.chart}
+OF_STEPS = {
+    "loss": loss.chart, "bubble": bubble.chart, "learning-rate": learning.learning_rate, "grad-norm": learning.grad_norm,
+    "tokens": learning.tokens,
+}
 
 
 @require_safe

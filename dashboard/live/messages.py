@@ -12,19 +12,18 @@ the acknowledgement of the batch before, so a slow page holds one batch and no m
 from __future__ import annotations
 
 import json
-import re
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
 
 from dashboard.live.cursor import Cursor, parse
+from dashboard.runs.shown import can_be_shown
 
 BATCH_MAGIC = b"LKB1"
 _HEAD = struct.Struct("<4sI")
 _PULL_KEYS = {"type", "after"}
 _LEAD_KEYS = {"type", "view"}
-_VIEW = re.compile(r"[\w=&,.%:~!*'()+-]{0,2000}\Z", re.ASCII)
 
 MOST_CLIENT_BYTES = 4096  # of one message from a browser
 
@@ -137,6 +136,6 @@ def parse_message(text: str) -> Cursor | ShownView:
 
 
 def _shown_view(view: Any) -> ShownView:
-    if view is not None and not (isinstance(view, str) and _VIEW.match(view)):
+    if view is not None and not (isinstance(view, str) and can_be_shown(view)):
         raise MalformedMessage("a view is what stands behind the # of an address")
     return ShownView(view)

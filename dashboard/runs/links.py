@@ -14,11 +14,11 @@ from django.utils import timezone
 from dashboard.runs import door
 from dashboard.runs.access import digest, open_links
 from dashboard.runs.models import Run, ShareLink
+from dashboard.runs.shown import can_be_shown
 from trainer.complaints import FieldError, SpecError
 
 MOST_LINKS = 50  # of one run at a time
 LONGEST_DAYS = 365
-_VIEW = re.compile(r"[\w=&,.%:~!*'()+-]{0,2000}\Z", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -37,7 +37,7 @@ class Wish:
             errors.append(FieldError("name", self.name[:80], "a line of at most 60 characters would do"))
         if self.days is not None and not 1 <= self.days <= LONGEST_DAYS:
             errors.append(FieldError("days", self.days, f"1 to {LONGEST_DAYS} would do, or nothing for no end"))
-        if not _VIEW.match(self.view):
+        if not can_be_shown(self.view):
             errors.append(FieldError("view", self.view[:80], "what stands behind the # of a run's address would do"))
         return errors
 

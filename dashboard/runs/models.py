@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, NullIf
 
+from dashboard.runs import shown
 from trainer.spec import JobSpec
 
 _ID_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that are read as another
@@ -90,7 +91,7 @@ class Run(models.Model):
         indexes = [
             models.Index(fields=["state", "created_at"]),
             # A list is a stretch of one of these, and is counted in it: no row of it is touched. An administrator's
-            # first, then one owner's; who is in teams has a few stretches.
+            # first, then one owner's, then one team's.
             models.Index(fields=[*_LISTED], name="runs_listed"),
             models.Index(fields=["owner", *_LISTED], name="runs_listed_of_owner"),
             models.Index(fields=["team", *_LISTED], name="runs_listed_of_team"),
@@ -114,7 +115,7 @@ class ShareLink(models.Model):
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="share_links")
     token_digest = models.CharField(max_length=64, unique=True)
     name = models.CharField(max_length=60, blank=True)
-    view = models.CharField(max_length=2000, blank=True)  # what its page opens at: what stands behind the # of an address
+    view = models.CharField(max_length=shown.LONGEST, blank=True)  # what its page opens at, see runs.shown
     with_comments = models.BooleanField(default=False)
     uses = models.PositiveIntegerField(default=0)  # how often its page was opened
     last_used_at = models.DateTimeField(null=True)

@@ -54,7 +54,7 @@ def test_it_works_from_disk_without_a_network(stack, run, saved, page, context, 
     frozen.locator(".run-panels").scroll_into_view_if_needed()  # a view works only while it is seen
     frozen.locator(".panel-sketch").last.wait_for()
     assert frozen.locator(".panel-sketch").count() == 2, "the pipeline's ideal, and its last step as measured"
-    frozen.get_by_role("tab", name="Log").click()
+    frozen.get_by_role("tab", name="Log", exact=True).click()
     until(frozen, "document.querySelector('[data-part=log]')?.textContent")
     frozen.get_by_role("tab", name="Memory").click()
     frozen.locator("#panel-memory [data-drawn]").wait_for()
@@ -71,4 +71,5 @@ def test_it_names_no_address_of_a_server(saved, stack):
     text = saved.read_text()
     assert stack.url not in text
     assert "/static/" not in text.split("<script>", 1)[0]
+    assert not any(f'data-part="{part}"' in text for part in ("people", "lead", "led")) and 'id="tab-comments"' not in text
     assert 'src="/' not in text and 'href="/' not in text

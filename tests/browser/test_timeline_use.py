@@ -32,7 +32,7 @@ def test_the_address_keeps_grouping_folds_order_and_search(finished: Page, made:
     finished.keyboard.press("/")
     finished.keyboard.type("kind:backward mb:3")
     expect(part(finished, "found")).to_have_text(str(RANKS * 10))
-    finished.wait_for_function("location.hash.includes('q=') && location.hash.includes('fold=')")
+    finished.wait_for_function("location.hash.includes('mb%3A3') && location.hash.includes('fold=')")
     asked = "() => ({ ...window.lockstep.timeline.arrangement, folded: [...window.lockstep.timeline.arrangement.folded] })"
     kept = finished.evaluate(asked)
     assert (kept["by"], len(kept["folded"]), kept["isSorted"]) == ("pp", RANKS, True)

@@ -36,12 +36,10 @@ def html(run: dict[str, Any], can_change: bool = True) -> str:
     request = RequestFactory().get(f"/runs/{run['id']}/")
     request.user = cast(Any, SimpleNamespace(is_authenticated=can_change, get_username=lambda: "ada"))
     context = {
-        "run": run,
-        "access": SimpleNamespace(
-            can_change=can_change, can_decide=can_change, link=None if can_change else SimpleNamespace(view="")
-        ),
-        "socket_path": "/ws/runs/abcdefghjk/", "read_base": "/runs/abcdefghjk/", "spec_json": json.dumps(run["spec"]),
-        "definitions": DEFINITIONS | PAGE_DEFINITIONS, "panels": panels_of(SPEC), "panel_shown": "log",
+        "run": run, "access": SimpleNamespace(can_change=can_change, can_decide=can_change, link=None),
+        "person": "ada" if can_change else "", "socket_path": "/ws/runs/abcdefghjk/", "read_base": "/runs/abcdefghjk/",
+        "spec_json": json.dumps(run["spec"]), "definitions": DEFINITIONS | PAGE_DEFINITIONS,
+        "panels": panels_of(SPEC), "panel_shown": "log",
     }
     return render(request, "runs/run.html", context).content.decode()
 

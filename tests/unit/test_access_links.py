@@ -7,7 +7,8 @@ from django.utils import timezone
 
 from dashboard.runs import services
 from dashboard.runs.models import Run, ShareLink
-from tests.unit.test_access import GET, LOGIN, OK, UNKNOWN, address, told
+from tests.answers import GET, LOGIN, OK, UNKNOWN
+from tests.unit.test_access import address, told
 from trainer.presets import PRESETS
 
 

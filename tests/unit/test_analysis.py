@@ -8,7 +8,7 @@ import pytest
 
 from dashboard.bench import synthetic
 from dashboard.bench.synthetic import Shape
-from tests.unit.frames import frame_of
+from tests.unit.frames import frame_of, gpipe_rows
 from trainer.grid import Grid
 from trainer.trace.analysis.collectives import matched
 from trainer.trace.analysis.critical_path import critical_path
@@ -221,3 +221,24 @@ def test_a_rank_that_falls_silent_does_not_fill_the_memory(monkeypatch):
         figures.add(frame_of(0, step + 1, [span(Kind.FORWARD, step * 10, step * 10 + 5, step) for _ in range(20)]))
         rows += figures.ready()
     assert len(rows) > 250 and not any(row["complete"] for row in rows)
+
+
+def test_a_run_that_began_again_is_as_long_as_its_steps_and_not_as_its_gap(tmp_path):
+    """Two lives of steps 0 to 2 and 1 to 3; in the first one rank 1 is killed in the middle of step 2."""
+    gap_ns, length_ns, frames = 1_000_000, 9 * 60, []
+    for step in range(3):
+        frames += [frame_of(0, step + 1, gpipe_rows(0, step, ranks=2)),
+                   frame_of(1, step + 1, gpipe_rows(1, step, ranks=2)[:5 if step == 2 else None])]
+    marks = [("restart", "Restart 1", 1, 3 * length_ns)]
+    for step in range(1, 4):
+        for rank in range(2):
+            rows = [(kind, start + gap_ns, end + gap_ns, *rest) for kind, start, end, *rest in gpipe_rows(rank, step, ranks=2)]
+            frames.append(frame_of(rank, 3 + step, rows, marks=marks if step == 1 else None))
+    numbers = []
+    for seal_every in (3, 4, 50):
+        seen = []
+        totals = analysed(stored(tmp_path / str(seal_every), frames, seal_every), 2,
+                          on_steps=lambda table, path, seen=seen: seen.extend(table.numbers.tolist()))
+        numbers.append(seen)
+        assert totals.window_ns == 5 * length_ns and totals.busy_ns.tolist() == [5 * 8 * 60] * 2
+    assert numbers == [[0, 1, 1, 2, 3]] * 3

@@ -131,9 +131,9 @@ def test_the_description_covers_every_path_and_the_job(client):
     assert {path.removeprefix("/api/v1/") for path in described["paths"]} == {
         "me", "presets", "workers", "compare", "runs", "runs/{run_id}", "runs/{run_id}/stop", "runs/{run_id}/again",
         "runs/{run_id}/restore", "runs/{run_id}/team", "runs/{run_id}/steps", "runs/{run_id}/logs/{rank}", "runs/{run_id}/links",
-        "runs/{run_id}/comments", "runs/{run_id}/comments/{comment_id}", "runs/{run_id}/links/{link_id}", "runs/{run_id}/exports",
-        "runs/{run_id}/exports/{key}",
-        "runs/{run_id}/exports/{key}/file", "runs/{run_id}/picture",
+        "runs/{run_id}/links/{link_id}", "runs/{run_id}/exports", "runs/{run_id}/exports/{key}",
+        "runs/{run_id}/exports/{key}/file", "runs/{run_id}/picture", "runs/{run_id}/comments",
+        "runs/{run_id}/comments/{comment_id}",
     }
     assert described["components"]["securitySchemes"]["Token"] == {"type": "http", "scheme": "bearer"}
     body = described["paths"]["/api/v1/runs"]["post"]["requestBody"]["content"]["application/json"]["schema"]

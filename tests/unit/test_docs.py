@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 
 from trainer.trace.figures import DEFINITIONS, PAGE_DEFINITIONS
+from trainer.trace.network_figures import NETWORK_DEFINITIONS
 
-SHOWN = DEFINITIONS | PAGE_DEFINITIONS
+SHOWN = DEFINITIONS | PAGE_DEFINITIONS | NETWORK_DEFINITIONS
 
 ROOT = Path(__file__).parents[2]
 HOUSE = ("trainer", "workers", "dashboard", "static", "templates", "tests")

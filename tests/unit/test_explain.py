@@ -96,7 +96,7 @@ def test_few_micro_batches_are_the_first_thing_to_change():
 def test_a_slow_rank_is_named_and_gets_fewer_layers():
     spec = spec_of(model={"name": "gpt", "layers": 16}, schedule={"micro_batches": 16})
     cause = explanation(spec, rows(spec, {2: 1.5}))["causes"][0]
-    assert cause["says"].startswith("Rank 2 takes 50% longer")
+    assert cause["says"].startswith("Rank 2 takes 50.0 % longer")
     mend, fewer = cause["remedies"]
     assert mend["sets"] == {} and "rank 2" in mend["title"]
     assert fewer["sets"] == {"schedule.layers": "[4, 4, 3, 5]"}

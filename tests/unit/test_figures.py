@@ -222,7 +222,7 @@ def test_steps_done_again_come_as_they_were_done_again():
     figures = StepFigures(2)
     for rank in range(2):
         for step in range(2):
-            figures.add(frame_of(rank, step + 1, gpipe_rows(rank, step, ranks=2)))
+            figures.add(frame_of(rank, step + 1, gpipe_rows(rank, step, ranks=2), counters=[("loss", 1.0, step, 0)]))
     figures.add(frame_of(0, 3, gpipe_rows(0, 2, ranks=2)[:5]))  # and rank 1 is killed
     assert [row["step"] for row in figures.ready()] == [0, 1]
     figures.begin_again(1)

@@ -34,7 +34,7 @@ def test_a_view_is_shown_or_no_longer():
 @pytest.mark.parametrize(
     "text",
     ['{"type": "lead"}', '{"type": "lead", "view": 5}', '{"type": "lead", "view": "<b>"}',
-     '{"type": "lead", "view": "", "name": "me"}', '{"type": "lead", "view": "' + "x" * 2001 + '"}',
+     '{"type": "lead", "view": "", "name": "me"}', '{"type": "lead", "view": "' + "x" * 3001 + '"}',
      "", "{", "[]", "null", "7", '{"type": "push"}', '{"type": "pull", "after": 5}', '{"type": "pull", "after": "zzz"}',
      '{"type": "pull", "more": 1}', "[" * 4000, '{"type": ["pull"]}'],
 )

@@ -20,19 +20,6 @@ VECTORS = json.loads((Path(__file__).parent / "vectors" / "ring_allreduce_4.json
 State = list[dict[int, frozenset[int]]]
 
 
-def start_of(plan: Plan, root: int = 0) -> State:
-    ranks = range(plan.ranks)
-    match plan.collective:
-        case "all_gather":
-            return [{rank: frozenset([rank])} for rank in ranks]
-        case "all_to_all":
-            return [{rank * plan.ranks + to: frozenset([rank]) for to in ranks} for rank in ranks]
-        case "broadcast":
-            return [{chunk: frozenset([root]) for chunk in ranks} if rank == root else {} for rank in ranks]
-        case _:
-            return [{chunk: frozenset([rank]) for chunk in ranks} for rank in ranks]
-
-
 def end_of(plan: Plan, root: int = 0) -> State:
     """What each rank has to have in the end; it may have more."""
     ranks, everyone = range(plan.ranks), frozenset(range(plan.ranks))
@@ -56,7 +43,7 @@ def end_of(plan: Plan, root: int = 0) -> State:
 def test_everything_ends_where_it_should(collective: str, algorithm: str, ranks: int) -> None:
     for root in range(ranks if collective in ROOTED else 1):
         plan = plan_of(collective, algorithm, ranks, root)
-        *_, last = [start_of(plan, root), *plan.states(start_of(plan, root))]
+        *_, last = [plan.start(root), *plan.states(plan.start(root))]
         for has, should in zip(last, end_of(plan, root), strict=True):
             assert {chunk: has[chunk] for chunk in should} == should
 
@@ -85,7 +72,7 @@ def test_the_ring_does_what_the_table_says_after_every_step() -> None:
     table = VECTORS["reduce_scatter"] + VECTORS["all_gather"]
     nodes = VECTORS["nodes"]
     assert len(plan.steps) == len(table)
-    for moves, state, row in zip(plan.steps, plan.states(start_of(plan)), table, strict=True):
+    for moves, state, row in zip(plan.steps, plan.states(plan.start()), table, strict=True):
         assert {nodes[move.source]: move.chunks[0] for move in moves} == row["sends"]
         letters = [["".join(sorted("abcd"[rank] for rank in has[chunk])) for chunk in range(4)] for has in state]
         assert dict(zip(nodes, letters, strict=True)) == row["after"]

@@ -58,7 +58,7 @@ def test_a_rank_that_saved_its_records_on_sigterm_was_killed_by_it():
 
 
 def test_who_waited_in_vain_is_not_to_blame_but_who_did_not_come():
-    verdict = judge([ended(1, 1), ended(0, 11), ended(2, 143, step=5, by_host=True), ended(3, 1)], "")
+    verdict = judge([ended(1, 1), ended(0, 11), ended(2, 143, step=5, by_host=True), ended(3, 11, by_host=True)], "")
     assert (verdict.state, verdict.rank) == (State.FAILED, 2)
     assert verdict.reason == (
         "Rank 2 did not come: it took part in nothing more in step 5, and rank 0 waited until its time-out.")

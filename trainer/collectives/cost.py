@@ -83,6 +83,11 @@ _BUS_SHARE: Mapping[str, Callable[[int], float]] = MappingProxyType({
 })
 
 
+def bus_share(collective: str, ranks: int) -> float | None:
+    """By what algbw is multiplied for busbw; None for a barrier, which carries nothing."""
+    return _BUS_SHARE[collective](ranks) if collective in _BUS_SHARE else None
+
+
 def busbw(collective: str, ranks: int, size_bytes: float, duration_seconds: float) -> float:
     """Bytes a second that a link really carries: to be held against the link's own speed (nccl-tests, PERFORMANCE)."""
     return algbw(size_bytes, duration_seconds) * _BUS_SHARE[collective](ranks)

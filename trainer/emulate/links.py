@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from trainer.emulate.link_classes import LinkClass
-from trainer.placement import Placement, link_between
+from trainer.placement import Placement, link_as_counted
 from trainer.spec import JobSpec
 
 _FREE = struct.Struct("<q")  # when a port is free again, in this machine's monotonic ns
@@ -71,13 +71,6 @@ class Ports:
         return self._ranks + self._placement.servers[rank] * self._per_server + self._local[rank] % self._per_server
 
 
-def as_counted(spec: JobSpec, placement: Placement, source: int, target: int) -> LinkClass:
-    """The link as a payload's bytes see it: slowed down, and of sizes that count for more."""
-    link, links = link_between(spec, placement, source, target), spec.links
-    return LinkClass(link.word, link.latency_seconds * links.slow_down,
-                     link.bytes_per_second / links.slow_down / links.size_factor)
-
-
 class Links:
     """The links of `rank` in a job whose `links.kind` is modelled. `book` is where the job's ranks keep their ports."""
 
@@ -95,7 +88,7 @@ class Links:
 
     def as_counted(self, source: int, target: int) -> LinkClass:
         """The link as a payload's bytes see it: slowed down, by faults as well, and of sizes that count for more."""
-        link, slower = as_counted(self._spec, self._placement, source, target), self._slowness(source, target)
+        link, slower = link_as_counted(self._spec, self._placement, source, target), self._slowness(source, target)
         return LinkClass(link.word, link.latency_seconds * slower, link.bytes_per_second / slower)
 
     def _slowness(self, source: int, target: int) -> float:

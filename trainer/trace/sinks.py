@@ -100,9 +100,12 @@ def read_frames(path: Path, at: int = 0) -> Iterator[tuple[bytes, int]]:
 
 def whole_bytes(path: Path) -> int:
     """The size of a file of frames, once a frame that was cut off at its end is taken away; 0 if there is none."""
-    end = max((end for _, end in read_frames(path)), default=0)
-    if path.exists() and path.stat().st_size > end:
-        os.truncate(path, end)
+    try:
+        end = max((end for _, end in read_frames(path)), default=0)
+        if path.exists() and path.stat().st_size > end:
+            os.truncate(path, end)
+    except OSError:  # nothing can be written there either
+        return 0
     return end
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from dashboard.charts.explain.pieces import MOST_SIMULATED, can_simulate, pieces
 from dashboard.charts.explain.remedies import remedies
 from dashboard.charts.explain.seen import Seen, seen
+from dashboard.runs.words import percent
 from trainer.spec import JobSpec
 
 NOTABLE = 0.02  # of a step: what costs less is in the drawing alone
@@ -42,8 +43,9 @@ def _words(found: Seen) -> str:
     cut = {piece.key: piece for piece in pieces(found)}
     work_ms = cut.pop("work").ms
     if not cut or max(piece.ms for piece in cut.values()) < NOTABLE * found.period_ms:
-        return f"A step takes {found.period_ms:.4g} ms, and {work_ms / found.period_ms:.0%} of it is work: nothing costs much."
+        share = percent(work_ms / found.period_ms)
+        return f"A step takes {found.period_ms:.4g} ms, and {share} of it is work: nothing else costs much."
     dearest = max(cut.values(), key=lambda piece: piece.ms)
     return (f"A step takes {found.period_ms:.4g} ms, of which {work_ms:.4g} ms are work. "
             f"What costs most besides: {dearest.title[0].lower()}{dearest.title[1:]}, {dearest.ms:.4g} ms "
-            f"or {dearest.ms / found.period_ms:.1%} of the step.")
+            f"or {percent(dearest.ms / found.period_ms)} of the step.")

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dashboard.charts.explain.seen import Seen
+from dashboard.runs.words import percent
 from trainer.emulate.durations import durations_ms
 from trainer.schedules import schedule_of, stages_of
 from trainer.schedules.actions import Do
@@ -107,7 +108,7 @@ def _late_words(seen: Seen, late: list[int]) -> str:
     worst = max(late, key=lambda rank: seen.slowness[rank])
     over = seen.slowness[worst] / seen.usual - 1
     others = f", and {len(late) - 1} more are slow" if len(late) > 1 else ""
-    return f"Rank {worst} takes {over:.0%} longer than its layers take on the other ranks, in the median of steps{others}."
+    return f"Rank {worst} takes {percent(over)} longer than its layers take on the other ranks, in the median of steps{others}."
 
 
 def _between_words(spec: JobSpec) -> str:

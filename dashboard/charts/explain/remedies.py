@@ -12,7 +12,7 @@ from dashboard.charts.explain.network import between_steps, inside_actions
 from dashboard.charts.explain.pieces import can_simulate, slow_ranks, slowness_of_places, step_ms
 from dashboard.charts.explain.remedy import Remedy
 from dashboard.charts.explain.seen import Seen
-from dashboard.runs.words import SCHEDULES
+from dashboard.runs.words import SCHEDULES, percent
 from trainer.misfits import complaints
 from trainer.schedules.cuts import layers_of
 from trainer.spec import JobSpec
@@ -56,10 +56,9 @@ def _order_title(own: dict[str, Any], one: dict[str, Any]) -> str:
 
 def _order_words(own: dict[str, Any], one: dict[str, Any]) -> str:
     held = one["held"] / own["held"] - 1
-    memory = "as many activations held"
-    if abs(held) >= 0.005:
-        memory = f"{abs(held):.0%} {'more' if held > 0 else 'less'} activations held"
-    return f"The bubble would be {one['bubble_share']:.1%} of the step in place of {own['bubble_share']:.1%}; {memory}."
+    memory = f"{percent(abs(held))} {'more' if held > 0 else 'less'} room" if abs(held) >= 0.005 else "as much room as now"
+    return (f"The bubble would be {percent(one['bubble_share'])} of the step in place of {percent(own['bubble_share'])}; "
+            f"activations would take {memory}.")
 
 
 def _cuts(seen: Seen) -> list[Remedy]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dashboard.charts.panels.words import words
 from dashboard.runs.models import Run
 from trainer.memory import predicted
 from trainer.trace.figures import MEMORY_DEFINITIONS
@@ -12,8 +13,6 @@ from trainer.trace.figures import MEMORY_DEFINITIONS
 
 def panel(run: Run, ask: Mapping[str, str]) -> dict[str, Any]:
     return {
-        "definitions": [
-            {"title": one.title, "definition": one.definition, "formula": one.formula} for one in MEMORY_DEFINITIONS.values()
-        ],
+        "definitions": words(MEMORY_DEFINITIONS.values()),
         "is_predicted": bool(predicted(run.spec)),
     }

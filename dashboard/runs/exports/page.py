@@ -26,9 +26,9 @@ from dashboard.runs.access import Access
 from dashboard.runs.exports.bundle import inlined, plotly
 from dashboard.runs.exports.source import Progress, Source
 from dashboard.runs.ideal import NoIdeal, ideal
-from dashboard.runs.models import ShareLink
 from dashboard.runs.views.logs import shown
 from trainer.folder import log_file, run_folder
+from trainer.spec import JobSpec
 from trainer.trace.figures import DEFINITIONS, PAGE_DEFINITIONS
 from trainer.trace.frame import encode
 
@@ -62,10 +62,9 @@ def _batches(source: Source, progress: Progress) -> Iterator[Batch]:
 
 
 def _rendered(source: Source) -> str:
-    run, panels = source.run, _panels(source)
+    run, panels = source.run, _panels(source.spec)
     page: str = render_to_string("runs/run.html", {
-        "access": Access(run, Role.VIEWER, link=ShareLink(run=run)), "run": source.state, "about": run,
-        "tags": [tag.name for tag in run.tags.all()],
+        "access": Access(run, Role.VIEWER), "run": source.state, "about": run, "tags": [tag.name for tag in run.tags.all()],
         "read_base": "", "socket_path": "", "definitions": DEFINITIONS | PAGE_DEFINITIONS, "frozen_at": timezone.now(),
         "panels": panels, "panel_shown": panels[0].key,
         "spec_json": json.dumps(run.spec_json, indent=2, ensure_ascii=False),
@@ -76,9 +75,8 @@ def _rendered(source: Source) -> str:
     return inlined(page.replace(entry, f"{kept}{plotly()}{_DATA}\n{entry}"), _STAND_INS)
 
 
-def _panels(source: Source) -> list[Panel]:
-    """Whoever gets the file sees it as the holder of a link without comments would."""
-    return [panel for panel in panels_of(source.spec) if panel.key != "comments"]
+def _panels(spec: JobSpec) -> list[Panel]:
+    return [panel for panel in panels_of(spec) if panel.key != "comments"]  # what people say goes on, and is theirs
 
 
 def _kept(source: Source) -> Iterator[tuple[str, str]]:
@@ -86,7 +84,7 @@ def _kept(source: Source) -> Iterator[tuple[str, str]]:
     rows: list[dict[str, Any]] = [{key: row[key] for key in ("step", "loss", "bubble_share")} for row in source.steps()]
     for name, chart in _CHARTS.items():
         yield f"charts/{name}.json", json.dumps(chart(source.spec, rows).as_dict())
-    for panel in _panels(source):
+    for panel in _panels(source.spec):
         if panel.make is not None:
             yield f"panels/{panel.key}.json", json.dumps(panel.make(source.run, {}))
     if source.spec.pace.kind == "paced":  # else the page would ask for one by what it measured

@@ -47,7 +47,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='sharelink',
             name='view',
-            field=models.CharField(blank=True, max_length=2000),
+            field=models.CharField(blank=True, max_length=3000),
         ),
         migrations.AddField(
             model_name='sharelink',

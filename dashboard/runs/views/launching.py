@@ -116,14 +116,6 @@ def _page(request: HttpRequest, values: dict[str, str], errors: list[FieldError]
     return render(request, "runs/launch.html", context, status=status)
 
 
-def _teams(request: HttpRequest) -> list[tuple[Any, bool]]:
-    """Those that one may launch for, and which is chosen: as the last time."""
-    user: Any = request.user
-    last = user.runs.order_by("-created_at").values_list("team", flat=True).first()
-    chosen = request.POST.get("team", str(last))
-    return [(team, str(team.pk) == chosen) for team in teams_of(user)]
-
-
 @lru_cache(maxsize=len(PRESETS))
 def _picture(key: str) -> str:
     """A preset's sketch as markup: the gallery has dozens of them, and they are the same for everybody."""
@@ -132,6 +124,14 @@ def _picture(key: str) -> str:
 
 def _api_call(request: HttpRequest, spec: JobSpec) -> str:
     return api_call(spec, request.build_absolute_uri("/api/v1/runs"))
+
+
+def _teams(request: HttpRequest) -> list[tuple[Any, bool]]:
+    """Those that one may launch for, and which is chosen: as the last time."""
+    user: Any = request.user
+    last = user.runs.order_by("-created_at").values_list("team", flat=True).first()
+    chosen = request.POST.get("team", str(last))
+    return [(team, str(team.pk) == chosen) for team in teams_of(user)]
 
 
 def _posted(posted: QueryDict) -> dict[str, str]:

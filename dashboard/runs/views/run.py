@@ -63,6 +63,7 @@ def _context(seen: Access, request: HttpRequest, read_base: str, socket_path: st
         "tags": [tag.name for tag in seen.run.tags.all()],
         "read_base": read_base,
         "socket_path": socket_path,
+        "person": "" if seen.link else request.user.get_username(),  # who can do more here than look
         "definitions": DEFINITIONS | PAGE_DEFINITIONS,
         "guide": IDEAS.get(request.GET.get("learn", "")),
         "panels": panels,

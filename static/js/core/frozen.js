@@ -20,7 +20,7 @@ export function connect({ onFrames, onConnection }) {
   }
 
   read();
-  return { get stats() { return seen.stats(); }, send() {}, close() {} };
+  return { get stats() { return seen.stats(); }, close() {} };
 }
 
 function unpacked(text) {

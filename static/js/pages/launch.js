@@ -73,6 +73,9 @@ addEventListener("pageshow", () => {
   for (const each of document.querySelectorAll("form[data-sent]")) delete each.dataset.sent;
 });
 
+const chosen = document.querySelector(".gallery [aria-current]");
+if (chosen) chosen.closest(".gallery-groups").scrollTop = chosen.offsetTop - chosen.closest(".gallery-groups").offsetTop - 30;
+
 // The gallery, filtered as one types: a preset stays in sight if it has every word.
 const filter = document.getElementById("preset-filter");
 filter.addEventListener("input", () => {

@@ -42,7 +42,9 @@ new Details({
 }, timeline);
 new Totals({ totals: part("totals"), title: part("totals-title") }, timeline);
 new CommentMarks(part("notes"), timeline, comments, (id) => panels.open("comments").then((view) => view?.show(id)));
-const presence = new Presence(part, timeline, place, { send: (message) => link.send(message), isAllHere: () => surface.complete });
+const presence = part("people") && new Presence(part, timeline, place, {
+  send: (message) => link.send(message), isAllHere: () => surface.complete,
+}); // a page saved to a file is alone
 bindDialogs();
 bindShareDialog(place);
 bindMenus();
@@ -124,5 +126,5 @@ comments.changed(run.comments_revision);
 link = connect({
   url: root.dataset.socket, onState, onFrames,
   onConnection: (connection) => stateView.showConnection(connection),
-  onMessage: (message) => presence.hear(message),
+  onMessage: (message) => presence?.hear(message),
 });

@@ -11,6 +11,11 @@ const UPDATE_MS = 2000;
 const MODULES = {
   pipeline: () => import("./panels/pipeline.js"),
   explain: () => import("./panels/explain.js"),
+  collectives: () => import("./panels/collectives.js"),
+  topology: () => import("./panels/topology.js"),
+  stragglers: () => import("./panels/stragglers.js"),
+  experts: () => import("./panels/experts.js"),
+  learning: () => import("./panels/learning.js"),
   memory: () => import("./panels/memory.js"),
   comments: () => import("./panels/comments.js"),
   log: () => import("./panels/log.js"),
@@ -18,8 +23,8 @@ const MODULES = {
 
 export class Panels {
   /**
-   * `context`: `{run(), timeline, readBase, plotly, launchForm, comments, place}` (the form empty for who may not launch), which
-   * every view gets with `ask(fields)`, its data from the server.
+   * `context`: `{run(), timeline, readBase, plotly, launchForm, comments, place}` (the form empty for who may not launch),
+   * which every view gets with `ask(fields)`, its data from the server.
    */
   constructor(box, context) {
     this.context = context;

@@ -4,18 +4,19 @@ import { addressOf, readAddress, writeAddress } from "../core/address.js";
 import { throttled } from "../core/dom.js";
 
 const KEEP_MS = 300;
-/** Longer views are told without what was folded; the server takes no longer ones. */
-const LONGEST = 2000;
+/** Longer views are told without what was folded; the server takes no longer ones (runs/shown.py). */
+const LONGEST = 3000;
+/** Events of the timeline after which an address would be another. */
+export const CHANGES = ["view", "select", "follow", "arrange", "search"];
 
 export class Place {
-  /** `tools` set arrangement and search; `hash`: what the page opens at. */
+  /** `hash`: what the page opens at. */
   constructor(timeline, tools, hash) {
-    Object.assign(this, { timeline, tools });
-    this.wanted = readAddress(hash);
+    Object.assign(this, { timeline, tools, wanted: readAddress(hash) });
     if (this.wanted.range) timeline.follow(false);
     tools.set(this.wanted);
     const keep = throttled(KEEP_MS, () => this.#keep());
-    for (const name of ["view", "select", "follow", "arrange", "search"]) timeline.addEventListener(name, keep);
+    for (const name of CHANGES) timeline.addEventListener(name, keep);
   }
 
   get isOnTheWay() {
@@ -32,18 +33,18 @@ export class Place {
     return whole.length > LONGEST ? addressOf({ ...seen, folded: [] }) : whole;
   }
 
-  /** Shows the whole of what `hash` asks for, also that nothing is chosen or searched for. */
+  /** Shows what `hash` asks for: the whole of it, also that nothing is chosen, grouped or searched. */
   go(hash, isAllHere) {
-    const asked = readAddress(hash);
-    this.tools.set(asked);
-    if (!asked.range) this.timeline.follow(true);
-    this.lookAt(hash, isAllHere);
+    const wanted = readAddress(hash);
+    this.tools.set(wanted);
+    this.visit(wanted, isAllHere);
   }
 
-  /** Shows the range and the span that `hash` asks for; lanes stay arranged as they are. */
-  lookAt(hash, isAllHere) {
-    this.wanted = readAddress(hash);
-    if (!this.wanted.span) this.timeline.select(null);
+  /** Goes to a range and a span, or to the head of the run and none; lanes and search stay as they are. */
+  visit({ range = null, span = null }, isAllHere) {
+    this.wanted = { range, span };
+    if (!span) this.timeline.select(null);
+    if (!range) this.timeline.follow(true);
     this.show(isAllHere);
   }
 

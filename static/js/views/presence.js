@@ -2,11 +2,12 @@
 
 import { element, setText, throttled } from "../core/dom.js";
 import { plural } from "../core/format.js";
+import { CHANGES } from "./place.js";
 
 const LEAD_MS = 150;
 const MOST_FACES = 5;
-/** Keys that move the view: whoever presses one goes her own way. */
-const OWN_WAY_KEYS = new Set("wasdf0l[]");
+/** Keys that change what is seen: whoever presses one goes her own way. */
+const OWN_WAY_KEYS = new Set("wasdf0l[]ngzox");
 
 export class Presence {
   constructor(part, timeline, place, { send, isAllHere }) {
@@ -16,14 +17,15 @@ export class Presence {
     this.lead = null;
     this.isFollowing = true;
     const tell = throttled(LEAD_MS, () => this.isLeading && this.send({ type: "lead", view: this.place.hash }));
-    for (const name of ["view", "select", "follow"]) timeline.addEventListener(name, tell);
+    for (const name of CHANGES) timeline.addEventListener(name, tell);
     part("lead")?.addEventListener("click", () => this.#setLeading(!this.isLeading));
     part("led-toggle").addEventListener("click", () => this.#setFollowing(!this.isFollowing));
     const { frame } = timeline.parts;
     frame.addEventListener("pointerdown", () => this.#setFollowing(false));
+    frame.addEventListener("input", () => this.#setFollowing(false));
     frame.addEventListener("wheel", (event) => (event.ctrlKey || event.metaKey || event.shiftKey) && this.#setFollowing(false), { passive: true });
     document.addEventListener("keydown", ({ key, target }) => {
-      if (OWN_WAY_KEYS.has(key) && !target.closest("input, textarea, select")) this.#setFollowing(false);
+      if (OWN_WAY_KEYS.has(key.toLowerCase()) && !target.closest("input, textarea, select")) this.#setFollowing(false);
     });
   }
 

@@ -1,4 +1,4 @@
-/** The spots in a run that comments are about: in words, as addresses, and what is chosen on the timeline now. */
+/** The spots in a run that comments are about: in words, as places to go to, and what is chosen on the timeline now. */
 
 import { durationNs, momentNs } from "../core/format.js";
 import { titleOf } from "../timeline/words.js";
@@ -11,12 +11,14 @@ export function spotWords(about) {
   return "";
 }
 
-/** What stands behind the # of an address that shows the spot; null where there is nothing to go to. */
-export function spotAddress(about) {
+/** `{range, span}` to see the spot by; null where there is nothing to go to. */
+export function spotPlace(about) {
   if (about.from_ns === undefined) return null;
-  const margin = Math.max(200, (about.to_ns - about.from_ns) * (about.kind === "span" ? 4 : 0.1));
-  const range = `t=${Math.round(about.from_ns - margin)},${Math.round(about.to_ns + margin)}`;
-  return about.kind === "span" ? `${range}&span=${about.rank},${about.lane},${about.from_ns}` : range;
+  const marginNs = Math.max(200, (about.to_ns - about.from_ns) * (about.kind === "span" ? 4 : 0.1));
+  return {
+    range: [about.from_ns - marginNs, about.to_ns + marginNs],
+    span: about.kind === "span" ? { rank: about.rank, lane: about.lane, startNs: about.from_ns } : null,
+  };
 }
 
 /** What a comment could be about now, likeliest first: [words, about]. */

@@ -69,16 +69,18 @@ export class Tools {
     this.timeline.parts.scroller.focus();
   }
 
-  /** What an address asks for. */
+  /** What an address asks for, and nothing else: what is so already is left alone, since sorting and searching are dear. */
   set({ by, folded, isSorted, isBare, search }) {
-    const { timeline } = this;
-    const known = timeline.arrangement.axes.some(({ axis }) => axis === by) ? by : "";
-    const was = timeline.arrangement;
-    if (known !== was.by || isSorted !== was.isSorted || isBare !== was.isBare) timeline.arrange({ by: known, isSorted, isBare });
-    if (folded.join() !== [...timeline.arrangement.folded].join()) timeline.arrange({ folded: new Set(folded) });
-    if (search === timeline.search.text) return;
+    const { arrangement } = this.timeline;
+    const known = arrangement.axes.some(({ axis }) => axis === by) ? by : "";
+    if (known !== arrangement.by || isSorted !== arrangement.isSorted || isBare !== arrangement.isBare) {
+      this.timeline.arrange({ by: known, isSorted, isBare });
+    }
+    const isFolded = known ? folded : [];
+    if (String(isFolded) !== String([...arrangement.folded])) this.timeline.arrange({ folded: new Set(isFolded) });
+    if (search === this.timeline.search.text) return;
     this.part("search").value = search;
-    timeline.search.set(search);
+    this.timeline.search.set(search);
   }
 
   markSelected() {

@@ -71,6 +71,19 @@ class Plan:
                     found[move.source, move.target] += size
         return found
 
+    def start(self, root: int = 0) -> list[dict[int, frozenset[int]]]:
+        """Whose contributions each rank has in each chunk before the first step."""
+        ranks = range(self.ranks)
+        match self.collective:
+            case "all_gather":
+                return [{rank: frozenset([rank])} for rank in ranks]
+            case "all_to_all":
+                return [{rank * self.ranks + to: frozenset([rank]) for to in ranks} for rank in ranks]
+            case "broadcast":
+                return [{chunk: frozenset([root]) for chunk in ranks} if rank == root else {} for rank in ranks]
+            case _:
+                return [{chunk: frozenset([rank]) for chunk in ranks} for rank in ranks]
+
     def states(self, start: Sequence[Mapping[int, frozenset[int]]]) -> Iterator[list[dict[int, frozenset[int]]]]:
         """After every step, whose contributions each rank has in each chunk, from what each had at the `start`.
 

@@ -98,8 +98,13 @@ def analysed(
 
 
 def _in_whole_steps(reader: StoreReader, groups: Groups, result: Totals) -> Iterator[Spans]:
-    """The spans of steps that every rank has left; at the end, or where too many wait, of those that there are."""
+    """The spans of steps that every rank has left; at the end, or where too many wait, of those that there are.
+
+    A run that began again after losing a rank has some steps twice. Each time counts; what was under way when the rank was
+    lost does not.
+    """
     reached = np.full(groups.ranks, -1, np.int64)
+    restarts = _restarts(reader)
     waiting: list[Spans] = []
     for segment in reader.segments:
         try:
@@ -109,6 +114,15 @@ def _in_whole_steps(reader: StoreReader, groups: Groups, result: Totals) -> Iter
             result.broken_segments.append(str(broken))
             continue
         result.add(spans)
+        while restarts and (spans["start_ns"] >= restarts[0][0]).any():
+            moment_ns, step = restarts.pop(0)
+            of_this_life = spans["start_ns"] < moment_ns
+            before = picked(spans, of_this_life)
+            np.maximum.at(reached, before["rank"], before["step"])
+            waiting.append(before)
+            yield from _taken(waiting, int(reached.min()) - 1)
+            waiting.clear()
+            reached[:], spans = step - 1, picked(spans, ~of_this_life)
         np.maximum.at(reached, spans["rank"], spans["step"])
         waiting.append(spans)
         is_crowded = sum(len(part["step"]) for part in waiting) > MOST_OPEN_SPANS
@@ -116,6 +130,16 @@ def _in_whole_steps(reader: StoreReader, groups: Groups, result: Totals) -> Iter
         if closed >= 0:
             yield from _taken(waiting, closed)
     yield from _taken(waiting, int(reached.max(initial=-1)))
+
+
+def _restarts(reader: StoreReader) -> list[tuple[int, int]]:
+    """(when, first step) of each new life of the run, in order. Every rank has marked it, in the same words."""
+    found: dict[str, tuple[int, int]] = {}
+    for mark in reader.marks():
+        if mark["kind"] == "restart":
+            when = mark["time_ns"], mark["step"]
+            found[mark["text"]] = min(found.get(mark["text"], when), when)
+    return sorted(found.values())
 
 
 def _taken(waiting: list[Spans], last_step: int) -> Iterator[Spans]:

@@ -1,7 +1,7 @@
 /** What people say of the run, thread by thread, and the form to say something oneself. */
 
 import { element, setText } from "../../core/dom.js";
-import { spotAddress, spotWords, spotsNow } from "../spots.js";
+import { spotPlace, spotWords, spotsNow } from "../spots.js";
 
 const DAY = new Intl.DateTimeFormat("en", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 
@@ -61,9 +61,9 @@ export function mount(body, { comments, timeline, place }) {
   }
 
   function spotOf(about, words) {
-    const address = spotAddress(about);
-    return address === null ? element("span", { class: "chip" }, words)
-      : element("button", { type: "button", class: "chip", title: "Show it on the timeline", onclick: () => place.lookAt(address, true) }, words);
+    const spot = spotPlace(about);
+    return spot === null ? element("span", { class: "chip" }, words)
+      : element("button", { type: "button", class: "chip", title: "Show it on the timeline", onclick: () => place.visit(spot, true) }, words);
   }
 
   /** The first press asks, the second does it. */

@@ -6,7 +6,6 @@ import { part, svg, table } from "./kit.js";
 
 const WIDTH = 1000;
 const BAR_PX = 34;
-const NARROWEST_LABEL = 46;
 
 export function mount(body, { run, launchForm, ask }) {
   const words = element("p", { class: "explain-words", role: "status", "data-part": "explain-words" });
@@ -51,8 +50,8 @@ function drawing(pieces, title) {
     made.append(stretch);
     x += width;
   }
-  const legend = shown.map(({ key, title: cause, ms, share }) => element("li", {}, element("span", { class: `swatch piece-${key}` }), `${cause} `, element("span", { class: "muted" }, (ms / whole) * WIDTH < NARROWEST_LABEL ? signed(ms) : percent(share))));
-  return element("div", { class: "explain-whole" }, made, element("ul", { class: "legend" }, ...legend));
+  const legend = shown.map(({ key, title: cause, share }) => element("li", {}, element("span", { class: `explain-swatch piece-${key}` }), `${cause} ${percent(share)}`));
+  return element("div", { class: "explain-whole" }, made, element("ul", { class: "explain-legend" }, ...legend));
 }
 
 function causesPart({ causes }, { id }, launchForm) {

@@ -28,3 +28,23 @@ export function table(caption, heads, rows, marked = () => false) {
     element("table", {}, element("caption", { class: "visually-hidden" }, caption), element("thead", {}, head), element("tbody", {}, ...body)),
   );
 }
+
+/** What the figures of a view mean, as the server defines them. */
+export function definitionList(definitions) {
+  return element("dl", { class: "panel-words" }, ...definitions.flatMap(({ title, definition, formula }) => [
+    element("dt", {}, title), element("dd", {}, definition, formula && element("code", {}, formula)),
+  ]));
+}
+
+/** A select with a label; `options` are [value, words]. */
+export function choice(label, options) {
+  const select = element("select", {});
+  const offer = (offered) => {
+    const kept = select.value;
+    select.replaceChildren(...offered.map(([value, words]) => element("option", { value }, words)));
+    if (offered.some(([value]) => value === kept)) select.value = kept;
+  };
+  offer(options);
+  select.addEventListener("keydown", (event) => event.stopPropagation()); // the timeline has keys of its own
+  return { select, offer, box: element("label", {}, label, select) };
+}

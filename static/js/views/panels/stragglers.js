@@ -1,0 +1,68 @@
+/** Lateness of every rank over the steps: who is it, and is it always the same one? */
+
+import { element } from "../../core/dom.js";
+import { durationNs, percent } from "../../core/format.js";
+import { completeSteps } from "../../timeline/collectives.js";
+import { median } from "../now.js";
+import { heat } from "./heat.js";
+import { definitionList, part, table } from "./kit.js";
+
+const MOST_STEPS = 64;
+const MOST_LISTED = 12;
+const RECURS = 0.5;
+
+export function mount(body, { run, timeline, ask }) {
+  const map = heat("Lateness by rank and step", { colour: "--warn" });
+  const verdict = element("p", { class: "panel-verdict" });
+  const ranking = element("div");
+  const words = element("div");
+  body.replaceChildren(verdict, element("div", { class: "network-columns" },
+    part("Over the steps", "A row a rank, a column a step; the stronger its colour, the later.", map.box), ranking), words);
+  let isExplained = false;
+
+  return {
+    async update() {
+      if (!isExplained) {
+        words.replaceChildren(definitionList((await ask()).definitions));
+        isExplained = true;
+      }
+      const steps = completeSteps(timeline.trace, MOST_STEPS).reverse();
+      const found = lateness(steps, run().ranks);
+      verdict.textContent = judged(found, steps.length);
+      if (!steps.length) return;
+      map.show({
+        rows: run().ranks, columns: steps.length, rowName: (rank) => `rank ${rank}`, columnName: (at) => `${steps[at].step}`,
+        value: (rank, at) => steps[at].figures.late_ns[rank],
+        words: (rank, at) => `Rank ${rank} in step ${steps[at].step}: ${durationNs(steps[at].figures.late_ns[rank])} later than the first, over all its collectives.`,
+      });
+      ranking.replaceChildren(ranked(found));
+    },
+  };
+}
+
+/** By rank, the latest first: median lateness and the share of steps in which it was later than every other. */
+export function lateness(steps, ranks) {
+  const latest = new Array(ranks).fill(0);
+  for (const { figures: { late_ns: late } } of steps) {
+    const most = Math.max(...late);
+    const at = late.indexOf(most);
+    if (most > 0 && at === late.lastIndexOf(most)) latest[at]++; // of equals none is later than every other
+  }
+  return latest
+    .map((count, rank) => ({ rank, share: steps.length ? count / steps.length : 0, medianNs: median(steps.map(({ figures }) => figures.late_ns[rank])) }))
+    .sort((one, other) => other.share - one.share || other.medianNs - one.medianNs || one.rank - other.rank);
+}
+
+function judged([worst], steps) {
+  if (!steps) return "The first complete step appears here.";
+  if (!(worst.share > 0)) return `In none of the latest ${steps} steps did anyone come late to a collective.`;
+  return worst.share > RECURS
+    ? `It recurs: rank ${worst.rank} is the latest in ${percent(worst.share, 0)} of the latest ${steps} steps, by ${durationNs(worst.medianNs)} in the median.`
+    : `It roams: no rank is the latest in more than half of the latest ${steps} steps; rank ${worst.rank} is so most often, in ${percent(worst.share, 0)}.`;
+}
+
+function ranked(found) {
+  const rows = found.slice(0, MOST_LISTED).map(({ rank, share, medianNs }) => [`${rank}`, durationNs(medianNs), percent(share, 0)]);
+  const rest = found.length > MOST_LISTED ? `The latest ${MOST_LISTED} of ${found.length} ranks.` : "";
+  return part("By rank", rest, table("Lateness by rank", ["Rank", "Lateness", "Latest in"], rows));
+}
