@@ -110,7 +110,7 @@ def test_durations_at_real_pace_are_out_of_the_way(launch_page):
 
 def test_control_and_enter_launch_once(launch_page, people):
     page = launch_page
-    page.get_by_label("Steps").fill("7")
+    page.get_by_label("Steps", exact=True).fill("7")
     page.keyboard.press("Control+Enter")
     page.keyboard.press("Control+Enter")
     page.wait_for_url("**/runs/*/")
@@ -131,7 +131,7 @@ def test_launching_works_without_scripts(new_context, log_in, live_server, peopl
     page = log_in(new_context(java_script_enabled=False).new_page())
     page.goto(f"{live_server.url}/launch/?preset=ddp-digits")
     expect(page.locator('[name="model.gpt.heads"]')).to_be_hidden()
-    page.get_by_label("Steps").fill("9")
+    page.get_by_label("Steps", exact=True).fill("9")
     page.get_by_role("button", name="Launch Ctrl").click()
     page.wait_for_url("**/runs/*/")
     (run,) = Run.objects.exclude(pk=people.run.pk)
