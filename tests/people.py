@@ -21,6 +21,7 @@ from trainer.spec import JobSpec
 
 PASSWORD = "four ranks in step"
 EVERYBODY = ("owner", "member", "editor", "viewer", "outsider", "nobody", "link_holder")
+THOSE_WHO_SEE = ("owner", "member", "editor", "viewer", "link_holder")  # the run, by its own address or the link's
 
 
 @dataclass

@@ -13,7 +13,7 @@ from dashboard.asgi import application
 from dashboard.live import room as room_module
 from dashboard.runs import links, services
 from dashboard.runs.models import Run, State
-from tests.people import EVERYBODY, gather
+from tests.people import EVERYBODY, THOSE_WHO_SEE, gather
 from tests.stack.live_scene import Page
 from tests.stack.stack import at_once_seconds
 from tests.valkey import port_of, start_valkey
@@ -59,7 +59,7 @@ async def watching(people, who, path=None, **kwargs):
 async def test_who_may_watch(people, who):
     async with watching(people, who) as page:
         assert await page.open()
-        if who in ("owner", "member", "editor", "viewer", "link_holder"):
+        if who in THOSE_WHO_SEE:
             await page.until(lambda: page.states)
             assert page.states[0]["id"] == people.run.id and page.states[0]["ranks"] == 4
         else:

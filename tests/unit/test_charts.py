@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import pytest
 
 from dashboard.charts import bubble, decimate, loss
-from tests.people import EVERYBODY, gather
+from tests.people import EVERYBODY, THOSE_WHO_SEE, gather
 from trainer.folder import run_folder, store_folder
 from trainer.presets import PRESETS, preset
 from trainer.trace.store import StoreWriter
@@ -100,7 +100,7 @@ def address(people, who, name):
 @pytest.mark.parametrize("who", EVERYBODY)
 def test_who_may_see_a_chart(people, who):
     response = people.client(who).get(address(people, who, "loss"))
-    if who in ("owner", "member", "link_holder"):
+    if who in THOSE_WHO_SEE:
         assert response.status_code == 200
         assert response.json()["figure"]["data"][0]["x"] == list(range(7))
     else:

@@ -8,7 +8,7 @@ import pytest
 
 from dashboard.charts import memory
 from dashboard.charts.memory_rows import MemoryRow
-from tests.people import EVERYBODY, gather
+from tests.people import EVERYBODY, THOSE_WHO_SEE, gather
 from tests.unit.frames import frame_of
 from trainer.folder import run_folder, store_folder
 from trainer.memory import predicted
@@ -75,7 +75,7 @@ def address(people, who, rank):
 @pytest.mark.parametrize("who", EVERYBODY)
 def test_who_may_see_it(people, who):
     response = people.client(who).get(address(people, who, 1))
-    if who not in ("owner", "member", "link_holder"):
+    if who not in THOSE_WHO_SEE:
         assert response.status_code == (302 if who == "nobody" else 404)
         return
     weights = response.json()["figure"]["data"][0]

@@ -9,7 +9,7 @@ import pytest
 from dashboard.live import window_message
 from dashboard.live.cursor import AfterSealed, parse
 from dashboard.live.history import StoredHistory
-from tests.people import EVERYBODY, gather
+from tests.people import EVERYBODY, THOSE_WHO_SEE, gather
 from tests.unit.frames import all_spans, frame_of, shuffled
 from trainer.folder import run_folder, store_folder
 from trainer.presets import PRESETS
@@ -43,7 +43,7 @@ def head_of(answer):
 def test_who_may_see_a_window(people, writer, who):
     writer.seal(complete=True)
     answer = people.client(who).get(address(people, who))
-    if who in ("owner", "member", "link_holder"):
+    if who in THOSE_WHO_SEE:
         assert answer.status_code == 200 and head_of(answer)["magic"] == b"LKW1"
     else:
         assert answer.status_code == (302 if who == "nobody" else 404)
