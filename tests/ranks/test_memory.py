@@ -85,3 +85,28 @@ def test_what_is_shared_inside_a_stage(tmp_path: Path, grid: GridSpec, splits: S
 @pytest.mark.parametrize("grid", [GridSpec(pp=4), GridSpec(dp=2)], ids=["pp4", "dp2"])
 def test_a_perceptron(tmp_path: Path, grid: GridSpec, split: bool) -> None:
     assert_as_predicted(trained(job(Perceptron(hidden_layers=3), grid, "1f1b", split=split, optimizer="sgd"), tmp_path))
+
+
+@pytest.mark.parametrize("mode", ["zero-1", "zero-2", "zero-3", "everyone"])
+def test_copies_that_share_in_other_ways(tmp_path: Path, mode: str) -> None:
+    splits = SplitsSpec.model_validate({"data": {"mode": mode}})
+    assert_as_predicted(trained(job(GPT, GridSpec(dp=2), "1f1b").model_copy(update={"splits": splits, "steps": 3}), tmp_path))
+
+
+def test_of_copies_with_a_server_the_server_has_most(tmp_path: Path) -> None:
+    splits = SplitsSpec.model_validate({"data": {"mode": "parameter-server"}})
+    ran = trained(job(GPT, GridSpec(dp=2), "1f1b").model_copy(update={"splits": splits, "steps": 3}), tmp_path)
+    server, other = peaks(ran)
+    assert [server] == [asdict(rank) for rank in predicted(ran.spec)]
+    assert other == server | {"optimizer": 0}
+
+
+@pytest.mark.parametrize("grid", [GridSpec(pp=2), GridSpec(tp=2), GridSpec(dp=2)], ids=["pp2", "tp2", "dp2"])
+def test_layers_that_are_run_again_leave_their_input_alone(tmp_path: Path, grid: GridSpec) -> None:
+    assert_as_predicted(trained(job(GPT, grid, "1f1b").model_copy(update={"checkpointing": "layer", "steps": 3}), tmp_path))
+
+
+def test_stages_of_unequal_layers(tmp_path: Path) -> None:
+    spec = job(DEEP, GridSpec(pp=2), "1f1b")
+    cut = spec.schedule.model_copy(update={"layers": (1, spec.model.layers - 1)})
+    assert_as_predicted(trained(spec.model_copy(update={"schedule": cut}), tmp_path))

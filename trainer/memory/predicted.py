@@ -19,6 +19,7 @@ from trainer.splits.sizes import RECEIVES_AHEAD, STAMP_BYTES
 COVERED = ("perceptron", "gpt")  # models
 MOST_ACTIONS = 30_000  # of all ranks, that are gone through one by one
 MOMENTS = {"sgd": 0, "adamw": 2}
+BESIDE_PIECES = ("zero-1", "zero-2")  # FSDP has a rank's pieces of parameters on storages of their own
 STEP_COUNT_BYTES = 4  # of each parameter tensor, beside AdamW's moments
 
 
@@ -30,7 +31,7 @@ class RankMemory:
     gradients: int
     optimizer: int
     activations: int
-    buffers: int  # the step's samples, messages between stages, DDP's buckets
+    buffers: int  # the step's samples, messages between stages, DDP's buckets, parameters gathered from copies' pieces
 
     @property
     def total(self) -> int:
@@ -54,12 +55,12 @@ def predicted(spec: JobSpec) -> list[RankMemory]:
     sizes = micro_batch_bytes(spec, stages)
     ranks = []
     for place, own in enumerate(stages):
-        weights, gradients, optimizer = _states(spec, [s for stage in own for s in stage_parameters(spec, stage)], mode)
-        buckets = gradients if mode == "ddp" and _copies(spec) > 1 else 0
+        shapes = [shape for stage in own for shape in stage_parameters(spec, stage)]
+        weights, gradients, optimizer = _states(spec, shapes, mode)
         ranks.append(RankMemory(
             weights, gradients, optimizer,
             _activations(spec, place, own, sizes, schedule),
-            _samples(spec, own, count) + _messages(spec, place, own, count, schedule) + buckets,
+            _samples(spec, own, count) + _messages(spec, place, own, count, schedule) + _of_copies(spec, shapes),
         ))
     return ranks
 
@@ -96,9 +97,20 @@ def _copies(spec: JobSpec) -> int:
     return spec.grid.dp * spec.grid.cp
 
 
+def _of_copies(spec: JobSpec, shapes: list[Shape]) -> int:
+    """What copies keep beside their states: DDP's buckets, or under zero-1 and zero-2 whole parameters beside the pieces.
+    What zero-3 gathers is gone between actions."""
+    if _copies(spec) == 1 or spec.splits.data.mode not in ("ddp", *BESIDE_PIECES):
+        return 0
+    return ELEMENT_BYTES[spec.precision] * sum(map(math.prod, shapes))
+
+
 def _states(spec: JobSpec, shapes: list[Shape], mode: str) -> tuple[int, int, int]:
     """Weights, gradients, optimizer."""
     element, shared_out = ELEMENT_BYTES[spec.precision], SHARED_OUT.get(mode, ())
+
+    if mode in BESIDE_PIECES:
+        shared_out = (*shared_out, "weights")
 
     def held(kind: str) -> int:
         return element * sum(_share(shape, _copies(spec) if kind in shared_out else 1) for shape in shapes)

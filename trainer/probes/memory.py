@@ -101,7 +101,11 @@ class MemoryProbe:
             self._shown[kind] = value, at_ns
 
     def _gradients(self) -> int:
-        """Bytes of all gradients. Once every parameter has one, nothing changes until the step ends."""
+        """Bytes of all gradients. Once every parameter has one, nothing changes until the step ends; but FSDP may add up
+        whole ones first, in those that it has gathered."""
+        if self._sharded:
+            every = (parameter.grad for parameter in (*self._parameters, *self._module.parameters()))
+            return bytes_of(gradient for gradient in every if gradient is not None)
         missing = [parameter for parameter in self._without_gradient if parameter.grad is None]
         if len(missing) < len(self._without_gradient):
             gradients = (parameter.grad for parameter in self._parameters)
