@@ -14,7 +14,7 @@ from torch import Tensor
 import trainer.rank
 from tests.ranks.kept import joined
 from tests.ranks.launch import Ran, Span, apart, run
-from tests.ranks.unsplit import assert_equals_one_process, unsplit_end, unsplit_gradients
+from tests.ranks.unsplit import assert_equals_one_process, unsplit_end, unsplit_norms
 from trainer.grid import Grid
 from trainer.job import Control, RankJob
 from trainer.spec import JobSpec, parse
@@ -201,49 +201,14 @@ def assert_ends_meet(ran: Ran) -> None:
     assert all(receives[end].end_ns > sends[end].start_ns for end in sends)
 
 
-def weighing(job: RankJob, control: Control) -> int:
-    """A rank that writes down the bytes it holds before its last optimizer step and at the end, and its first gradients'
-    squares, added up over the copy."""
-    complete, prove_equal = Training._complete_gradients, Training.prove_equal
-
-    def before_the_optimizer(training: Training, step: int) -> None:
-        complete(training, step)
-        (job.folder / f"gradients-{job.rank}").write_text(str(storage_bytes(training.copies.held().gradients)))
-        if step == 0:
-            mine = torch.zeros((), dtype=torch.float64)
-            for parameter in training.copies.owned.values():
-                assert parameter.grad is not None
-                mine += parameter.grad.square().sum()
-            (job.folder / f"squares-{job.rank}").write_text(str(training.copies.total(mine).item()))
-
-    def at_the_end(training: Training) -> bool:
-        held = training.copies.held()
-        assert held.gradients == []
-        (job.folder / f"parameters-{job.rank}").write_text(str(storage_bytes(held.parameters)))
-        return prove_equal(training)
-
-    Training._complete_gradients = before_the_optimizer  # type: ignore[method-assign]
-    Training.prove_equal = at_the_end  # type: ignore[method-assign]
-    return trainer.rank.main(job, control)
-
-
-def storage_bytes(tensors: list[Tensor]) -> int:
-    return sum({storage.data_ptr(): storage.nbytes() for storage in (one.untyped_storage() for one in tensors)}.values())
-
-
-@pytest.mark.parametrize(("mode", "parameters", "gradients"), [
-    ("ddp", 1, 1), ("zero-1", 1 + 1 / 2, 1 / 2), ("zero-2", 1 + 1 / 2, 1 / 2), ("zero-3", 1 / 2, 1 / 2),
-    ("parameter-server", 1, 1), ("everyone", 1, 1),
-])
-def test_what_a_copy_holds_and_owns(tmp_path: Path, mode: str, parameters: float, gradients: float) -> None:
-    """Before the optimizer and after a step, in copies' sizes. Where state alone is parted, an optimizer has its piece
-    of the parameters beside the whole ones, as mixed precision has its master copy."""
-    spec = job(mode, {"dp": 2}, steps=2)
-    run(spec, tmp_path, main=weighing).check()
-    whole = whole_bytes(spec)
-    for rank in range(2):
-        assert int((tmp_path / f"parameters-{rank}").read_text()) == parameters * whole
-        assert int((tmp_path / f"gradients-{rank}").read_text()) == gradients * whole
-    squares = sum(float((gradient**2).sum()) for gradient in apart(unsplit_gradients, spec).values())
-    for rank in range(1 if mode == "parameter-server" else 2):  # who owns nothing has nothing to add up
-        assert float((tmp_path / f"squares-{rank}").read_text()) == pytest.approx(squares, rel=1e-9)
+@pytest.mark.parametrize("grid", [{"dp": 2}, {"dp": 2, "pp": 2}, {"dp": 2, "tp": 2}], ids=["dp", "dp·pp", "dp·tp"])
+@pytest.mark.parametrize("mode", MODES)
+def test_gradients_are_clipped_by_the_whole_models_length(tmp_path: Path, mode: str, grid: dict[str, int]) -> None:
+    """Whoever owns a number counts it, and nobody else does."""
+    spec = job(mode, grid, optimizer={"learning_rate": 1e-2, "clip_norm": 0.8})
+    ran = run(spec, tmp_path, main=keeping).check()
+    assert_equals_one_process(ran)
+    expected = apart(unsplit_norms, spec)
+    assert [norm for _, norm in sorted(ran.counters["grad_norm"].items())] == pytest.approx(expected, rel=1e-9, abs=0)
+    assert max(expected) > 0.8, "some of them were clipped"
+    assert_parameters_are_one_processs(spec, tmp_path)

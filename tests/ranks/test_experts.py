@@ -11,7 +11,7 @@ import pytest
 
 from tests.ranks.kept import assert_gradients_are_the_whole_models, keeping_parameters
 from tests.ranks.launch import Ran, Span, apart, run
-from tests.ranks.unsplit import assert_equals_one_process, unsplit_tallies
+from tests.ranks.unsplit import assert_equals_one_process, unsplit_norms, unsplit_tallies
 from trainer.spec import JobSpec, Moe, parse
 from trainer.trace.kinds import Kind
 
@@ -133,3 +133,13 @@ def test_a_heavier_penalty_evens_the_load(tmp_path: Path) -> None:
         late = [[counters[f"expert_penalty/{layer}"][step] for step in range(10, 20)] for layer in range(LAYERS)]
         penalties.append(np.mean(late, axis=1))
     assert all(much < 0.9 * none for none, much in zip(*penalties, strict=True)), penalties
+
+
+@pytest.mark.parametrize("grid", [{"ep": 2}, {"dp": 2, "ep": 2}, {"ep": 2, "tp": 2}, {"ep": 2, "pp": 2}], ids=words)
+def test_experts_count_in_the_length_of_the_gradient(tmp_path: Path, grid: dict[str, int]) -> None:
+    spec = job(grid, optimizer={"learning_rate": 1e-2, "clip_norm": 0.5})
+    ran = run(spec, tmp_path).check()
+    assert_trains_as_one_process(ran)
+    expected = apart(unsplit_norms, spec)
+    assert [norm for _, norm in sorted(ran.counters["grad_norm"].items())] == pytest.approx(expected, rel=1e-9, abs=0)
+    assert max(expected) > 0.5, "some of them were clipped"

@@ -6,20 +6,11 @@ A step goes: backwards (of the `replicas`), `complete_gradients`, an optimizer o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.tensor import DTensor
 
 from trainer.splits.data import Alone, Averaged, Replica
-
-
-class Held(NamedTuple):
-    """The tensors that a rank holds at a moment. Two may have the same storage, and one without a storage is let go."""
-
-    parameters: list[Tensor]
-    gradients: list[Tensor]
 
 
 class Copies:
@@ -44,19 +35,9 @@ class Copies:
         """After the optimizer: bring what it changed to where it is needed, and let go of all gradients."""
         self._modules.zero_grad(set_to_none=True)
 
-    def total(self, mine: Tensor) -> Tensor:
-        """Of a figure that adds up over gradients or parameters, such as their squares: the sum over a whole copy,
-        from the sum over what this rank owns. Every rank of the group has to call."""
-        return mine
-
     def whole(self) -> dict[str, Tensor]:
         """All parameters of this rank's stages, whole. Every rank of the group has to call."""
         return {name: parameter.detach() for name, parameter in self._modules.named_parameters()}
-
-    def held(self) -> Held:
-        parameters = [*self.owned.values(), *self._modules.parameters()]
-        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-        return Held([local(one) for one in parameters], [local(one) for one in gradients])
 
 
 def averaged(modules: nn.ModuleDict, group: dist.ProcessGroup, axis: str, bucket_mb: float) -> Copies:
@@ -65,8 +46,3 @@ def averaged(modules: nn.ModuleDict, group: dist.ProcessGroup, axis: str, bucket
 
 def alone(modules: nn.ModuleDict) -> Copies:
     return Copies(modules, {stage: Alone(module) for stage, module in modules.items()})
-
-
-def local(tensor: Tensor) -> Tensor:
-    """This rank's piece of a tensor that may be spread over ranks."""
-    return (tensor.to_local() if isinstance(tensor, DTensor) else tensor).detach()

@@ -25,7 +25,8 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 
-from trainer.splits.copies import Copies, local
+from trainer.probes.held import local
+from trainer.splits.copies import Copies
 from trainer.splits.data import PutOff, gradients_of
 
 Mode = Literal["zero-1", "zero-2", "zero-3"]
@@ -85,14 +86,14 @@ class Sharded(Copies):
         self._layers = [layer for stage in stages.values() for layer in stage.layers]
         self._keeps_whole = mode != "zero-3"
         self._pieces = self.owned
-        self.owned = {name: nn.Parameter(local(piece)) for name, piece in self._pieces.items()}
+        self.owned = {name: nn.Parameter(local(piece).detach()) for name, piece in self._pieces.items()}
 
     def complete_gradients(self, step: int) -> None:
         for layer in self._layers:
             layer.reshard()  # what was whole is out of date once the optimizer has changed the pieces
         for name, piece in self._pieces.items():
             if piece.grad is not None:
-                self.owned[name].grad, piece.grad = local(piece.grad), None
+                self.owned[name].grad, piece.grad = local(piece.grad).detach(), None
 
     def spread(self, step: int) -> None:
         for parameter in self.owned.values():
@@ -100,11 +101,6 @@ class Sharded(Copies):
         if self._keeps_whole:
             for layer in self._layers:
                 layer.unshard()
-
-    def total(self, mine: Tensor) -> Tensor:
-        total = mine.clone()
-        dist.all_reduce(total, group=self.group)
-        return total
 
     def whole(self) -> dict[str, Tensor]:
         return {name: (one.full_tensor() if isinstance(one, DTensor) else one).detach()
