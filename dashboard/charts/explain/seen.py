@@ -38,7 +38,7 @@ class Seen:
     @cached_property
     def timed(self) -> JobSpec:
         """The job, with a pace that says how long its actions take: the one it was given, or at real pace the measured one."""
-        if self.spec.pace.kind == "paced":
+        if self.spec.pace.is_emulated:
             return self.spec
         micro_batch_ms = float(np.mean(self.busy_ms)) / self.spec.schedule.micro_batches
         pace = self.spec.pace.model_copy(update={

@@ -87,7 +87,7 @@ def _kept(source: Source) -> Iterator[tuple[str, str]]:
     for panel in _panels(source.spec):
         if panel.make is not None:
             yield f"panels/{panel.key}.json", json.dumps(panel.make(source.run, {}))
-    if source.spec.pace.kind == "paced":  # else the page would ask for one by what it measured
+    if source.spec.pace.is_emulated:  # else the page would ask for one by what it measured
         with suppress(NoIdeal):
             yield "ideal.json", json.dumps(ideal(source.spec, {}))
     folder = run_folder(settings.CONF.home, source.run.pk)

@@ -32,7 +32,7 @@ export function mount(body, { run, launchForm, ask }) {
 function wholePart({ pieces, step_ms: stepMs, steps }, { spec }) {
   const title = `A step's ${durationNs(stepMs * 1e6)}, by cause`;
   const rows = pieces.map(({ title: cause, ms, share, says }) => [cause, signed(ms), percent(share), says]);
-  const emulated = spec.pace.kind === "paced" ? " Actions take emulated time, which is theirs by the pace." : "";
+  const emulated = spec.pace.kind !== "real" ? " Actions take emulated time, which is theirs by the pace." : "";
   const tells = `The median of ${plural(steps, "step")}. Each cause is what the simulated step takes longer with it; the last two are what the measured step took beyond the simulated one. Together they are the step time.${emulated}`;
   return part(title, tells, drawing(pieces, title), table(title, ["Cause", "Of a step", "Share", "What it is"], rows));
 }
