@@ -33,6 +33,14 @@ class Ranks:
             self.writers[-1].counter("loss", 4.0 - step / 1000, step=step, at_ns=0)
         self.steps += steps
 
+    def work_until(self, what, condition, steps=20):
+        """Go on recording until something has come of it."""
+        def look():
+            self.work(steps)
+            return condition()
+
+        until(what, look)
+
     def close(self):
         for writer in self.writers:
             writer.close(20)

@@ -81,6 +81,10 @@ class RecorderStack:
         writer.set_zero(0)
         return writer
 
+    def spilled_bytes(self, run_id: str) -> int:
+        """What writers have put on disk because Redis does not take it."""
+        return sum(path.stat().st_size for path in spill_file(run_folder(self.home, run_id), 0).parent.glob("*"))
+
     def end(self, run_id: str) -> None:
         self.client.xadd(frames_key(run_id), {EVENT: json.dumps({"type": "end"})})
 

@@ -2,7 +2,6 @@
 
 import random
 import signal
-import time
 
 import pytest
 
@@ -41,10 +40,8 @@ def test_a_redis_that_stands_still_longer_than_any_patience(stack, run):
     ranks.work(50)
     until("it has begun", lambda: stack.row(run)["figures"].get("spans", 0) > 0)
     stack.valkey.send_signal(signal.SIGSTOP)
-    began = time.monotonic()
-    while time.monotonic() - began < 7:
-        ranks.work(20)
-        time.sleep(0.2)  # lets writers run into their time-outs
+    ranks.work_until("writers have lost patience", lambda: stack.spilled_bytes(run))
+    until("the recorder has lost it too", lambda: b"Redis does not answer" in stack.log_file.read_bytes())
     stack.valkey.send_signal(signal.SIGCONT)
     ranks.work(50)
     ranks.close()
@@ -59,10 +56,8 @@ def test_a_redis_without_memory_refuses_frames_and_gets_them_later(stack, run):
     stack.client.config_set("maxmemory-policy", "noeviction")
     stack.client.config_set("maxmemory", 1)
     for _ in range(5):
-        ranks.work(20)
-        time.sleep(0.1)  # lets writers be refused
-    spilled = stack.home / "runs" / run / "spill"
-    until("frames lie on disk", lambda: spilled.exists() and any(path.stat().st_size for path in spilled.iterdir()))
+        before = stack.spilled_bytes(run)
+        ranks.work_until("more frames lie on disk", lambda before=before: stack.spilled_bytes(run) > before)
     stack.client.config_set("maxmemory", 0)
     stack.start_recorder()
     ranks.work(20)
@@ -77,11 +72,8 @@ def test_a_stream_that_is_trimmed_behind_a_slow_recorder_is_counted_exactly(stac
     ranks.work(10)
     until("it has taken them", lambda: stack.row(run)["figures"].get("spans") == ranks.spans)
     recorder.send_signal(signal.SIGSTOP)
-    for _ in range(10):
-        ranks.work(30)
-        time.sleep(0.05)  # so that there are many frames, not one
     key = frames_key(run)
-    until("there is much to lose", lambda: stack.client.xlen(key) > 10 * RANKS)
+    ranks.work_until("there is much to lose", lambda: stack.client.xlen(key) > 10 * RANKS, steps=30)
     stack.client.xtrim(key, maxlen=2 * RANKS, approximate=False)
     ranks.close()
     stack.end(run)

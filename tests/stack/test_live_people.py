@@ -11,8 +11,9 @@ from dashboard.accounts import teams
 from dashboard.asgi import application
 from dashboard.comments import services as comments
 from dashboard.runs import services
+from dashboard.runs.door import group_of, list_groups_of, people_group
 from dashboard.runs.models import State
-from tests.stack.live_scene import Page
+from tests.stack.live_scene import Page, until_heard
 from tests.stack.stack import at_once_seconds
 from tests.stack.test_live_socket import cookie, people, valkey, watching  # noqa: F401 (fixtures)
 from trainer.presets import preset
@@ -47,6 +48,10 @@ async def news_of(people, who):  # noqa: F811
         yield page
     finally:
         await page.close()
+
+
+def heard_by(user):
+    return [people_group(user.pk), *list_groups_of(user)]
 
 
 def lead(view):
@@ -95,7 +100,7 @@ async def test_a_comment_is_told_at_once(people):  # noqa: F811
     async with watching(people, "member") as member:
         await member.open()
         await member.until(lambda: member.states)
-        await asyncio.sleep(0.5)
+        await until_heard(group_of(people.run.pk))
         began = asyncio.get_running_loop().time()
         await sync_to_async(comments.write)(people.run, people.run.owner, "look")
         await member.until(lambda: member.states[-1]["comments_revision"] == 1)
@@ -107,7 +112,8 @@ async def test_the_list_and_the_bell_hear_of_news_and_strangers_of_none(people):
         assert (await viewer.hear("notices"))["unread"] == 0
         assert (await outsider.hear("notices"))["unread"] == 0
         assert await nobody.hear("notices") is None and nobody.close_code == 4404
-        await asyncio.sleep(0.3)  # for both to listen
+        for who in ("viewer", "outsider"):
+            await until_heard(*await sync_to_async(heard_by)(people.user(who)))
         await sync_to_async(services.launch)(preset("ddp-digits").spec, people.run.owner, team=people.team)
         await viewer.hear("runs")
         await sync_to_async(comments.write)(people.run, people.run.owner, "@viewer look")
@@ -119,10 +125,10 @@ async def test_the_list_and_the_bell_hear_of_news_and_strangers_of_none(people):
 async def test_who_joins_a_team_hears_of_its_runs_without_a_reload(people):  # noqa: F811
     async with news_of(people, "outsider") as outsider:
         await outsider.hear("notices")
-        await asyncio.sleep(0.3)
         user = await sync_to_async(people.user)("outsider")
+        await until_heard(*await sync_to_async(heard_by)(user))
         invitation, _ = await sync_to_async(teams.invite)(people.team, people.run.owner, teams.Role.VIEWER, 1, 1)
         await sync_to_async(teams.accept)(invitation, user)
-        await asyncio.sleep(0.5)
+        await until_heard(*await sync_to_async(heard_by)(user))  # the team's runs among them
         await sync_to_async(services.move)(people.run.pk, State.STARTING)
         await outsider.hear("runs")

@@ -12,9 +12,10 @@ from django.contrib.sessions.models import Session
 from dashboard.asgi import application
 from dashboard.live import room as room_module
 from dashboard.runs import links, services
+from dashboard.runs.door import group_of
 from dashboard.runs.models import Run, State
 from tests.people import EVERYBODY, THOSE_WHO_SEE, gather
-from tests.stack.live_scene import Page
+from tests.stack.live_scene import Page, until_heard
 from tests.stack.stack import at_once_seconds
 from tests.valkey import port_of, start_valkey
 from trainer.presets import preset
@@ -99,7 +100,7 @@ async def test_a_link_that_is_taken_back_closes_its_pages_at_once(people):
     async with watching(people, "link_holder") as holder:
         await holder.open()
         await holder.until(lambda: holder.states and holder.people)
-        await asyncio.sleep(1.5)  # long after what happens at the start
+        await until_heard(group_of(people.run.pk))
         began = asyncio.get_running_loop().time()
         await sync_to_async(links.take_back)(people.link)
         await holder.until(lambda: holder.close_code)

@@ -3,7 +3,6 @@
 import itertools
 import json
 import signal
-import time
 
 import pytest
 
@@ -92,9 +91,7 @@ def test_redis_may_be_killed_in_the_middle(stack):
     until("it has begun", lambda: stack.row(run_id)["figures"].get("steps_figured", 0) > 0)
 
     def go_on_without():
-        for _ in range(5):
-            ranks.work(40)
-            time.sleep(0.1)  # lets writers notice and spill
+        ranks.work_until("writers have noticed", lambda: stack.spilled_bytes(run_id), steps=40)
 
     stack.restart_valkey(go_on_without)
     ranks.work(200)
