@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import pytest
 import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Shard, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from tests.ranks.launch import run
@@ -159,6 +162,14 @@ def of_tensors_that_nobody_keeps(job: RankJob, control: Control) -> int:
         dist.all_reduce(torch.ones(64))
         dist.all_gather_single(torch.empty(64 * RANKS), torch.ones(64))
     assert len(probed.seen()) == 1000
+    mesh = init_device_mesh("cpu", (RANKS,))
+    whole = torch.arange(64.0)
+    probed.seen()
+    for _ in range(300):
+        assert torch.equal(distribute_tensor(whole, mesh, [Shard(0)], src_data_rank=None).full_tensor(), whole)
+        scattered = functional.reduce_scatter_single(torch.ones(64), "sum", 0, dist.group.WORLD)
+        assert (scattered + 0).tolist() == [RANKS] * (64 // RANKS)
+    assert Counter(kind for kind, _ in probed.seen()) == {Kind.ALL_GATHER: 300, Kind.REDUCE_SCATTER: 300}
     return 0
 
 

@@ -15,8 +15,7 @@ import torch
 import torch.distributed as dist
 from torch._C import _distributed_c10d as c10d
 
-# Operator: the backend's method and the class of its options. Torch gives two more no name in Python
-# (all-gather and reduce-scatter of many tensors in one), and these stay with their kernels.
+# Operator: the backend's method and the class of its options.
 METHODS: dict[str, tuple[str, Callable[[], Any]]] = {
     "allreduce_": ("allreduce", c10d.AllreduceOptions),
     "allreduce_coalesced_": ("allreduce_coalesced", c10d.AllreduceCoalescedOptions),
@@ -32,6 +31,12 @@ METHODS: dict[str, tuple[str, Callable[[], Any]]] = {
     "gather_": ("gather", c10d.GatherOptions),
     "scatter_": ("scatter", c10d.ScatterOptions),
     "barrier": ("barrier", c10d.BarrierOptions),
+}
+# Torch gives two more no name in Python: all-gather and reduce-scatter of many tensors in one. DTensor and functional
+# collectives give them a single tensor, for which this is the same; of several they stay with their kernels.
+OF_ONE = {
+    "allgather_into_tensor_coalesced_": "_allgather_base_",
+    "reduce_scatter_tensor_coalesced_": "_reduce_scatter_base_",
 }
 # Arguments of operators that are fields of the options. Those that are left out have the same defaults in both.
 OPTIONS: dict[str, tuple[str, Callable[[Any], Any]]] = {
@@ -59,6 +64,10 @@ def original(operator: str, device: str) -> Callable[..., tuple[Any, dist.Work]]
 
     def by_backend(keys: Any, *given: Any) -> tuple[Any, dist.Work]:
         arguments = dict(zip(names, given, strict=False))
+        if operator in OF_ONE:
+            if any(isinstance(value, list) and len(value) > 1 for value in arguments.values()):
+                return by_kernel(keys, *given)
+            arguments = {name: value[0] if isinstance(value, list) else value for name, value in arguments.items()}
         if not _can_be_told(arguments):
             return by_kernel(keys, *given)
         options = options_of()
@@ -70,9 +79,7 @@ def original(operator: str, device: str) -> Callable[..., tuple[Any, dist.Work]]
         work = getattr(group._get_backend(torch.device(device.lower())), method)(*passed, options)
         return as_returned(schema, given, work), work
 
-    if operator not in METHODS:
-        return by_kernel
-    method, options_of = METHODS[operator]
+    method, options_of = METHODS[OF_ONE.get(operator, operator)]
     not_passed = {"process_group", "sparse_indices", *OPTIONS} | ({"tensor"} if operator == "barrier" else set())
     return by_backend
 
