@@ -30,8 +30,14 @@ $(INSTALLED): requirements.lock
 run: setup
 	@exec $(BIN)/python manage.py up --port $(PORT)
 
+# Unit tests side by side; what times real processes by itself.
 test: setup browser axe lint
+ifdef TESTS
 	$(BIN)/python -m pytest $(TESTS)
+else
+	$(BIN)/python -m pytest -n auto tests/unit
+	$(BIN)/python -m pytest tests/ranks tests/stack tests/browser
+endif
 
 lint: setup
 	$(BIN)/ruff check .
