@@ -113,7 +113,8 @@ async def test_the_list_and_the_bell_hear_of_news_and_strangers_of_none(people):
         assert (await outsider.hear("notices"))["unread"] == 0
         assert await nobody.hear("notices") is None and nobody.close_code == 4404
         for who in ("viewer", "outsider"):
-            await until_heard(*await sync_to_async(heard_by)(people.user(who)))
+            user = await sync_to_async(people.user)(who)
+            await until_heard(*await sync_to_async(heard_by)(user))
         await sync_to_async(services.launch)(preset("ddp-digits").spec, people.run.owner, team=people.team)
         await viewer.hear("runs")
         await sync_to_async(comments.write)(people.run, people.run.owner, "@viewer look")

@@ -11,7 +11,7 @@ from django.contrib.sessions.models import Session
 
 from dashboard.asgi import application
 from dashboard.live import room as room_module
-from dashboard.runs import links, services
+from dashboard.runs import door, links, services
 from dashboard.runs.door import group_of
 from dashboard.runs.models import Run, State
 from tests.people import EVERYBODY, THOSE_WHO_SEE, gather
@@ -26,6 +26,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
 @pytest.fixture(scope="module")
 def valkey(tmp_path_factory):
     url, process = start_valkey(tmp_path_factory.mktemp("valkey"))
+    door._celery.cache_clear()  # it may be that of another file, whose Redis is gone
     yield url
     process.kill()
     process.wait()

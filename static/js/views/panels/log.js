@@ -9,7 +9,7 @@ export function mount(body, { run, readBase }) {
   const search = element("input", { type: "search", placeholder: "Search", "aria-label": "Search in the log", "data-part": "log-search" });
   const found = element("span", { role: "status", "data-part": "log-found" });
   const follow = element("input", { type: "checkbox", checked: true });
-  const text = element("pre", { class: "panel-log", tabindex: "0", "data-part": "log", "aria-label": "What the rank printed" });
+  const text = element("pre", { class: "panel-log", tabindex: "0", "data-part": "log", role: "region", "aria-label": "What the rank printed" });
   body.replaceChildren(
     element("div", { class: "panel-tools" }, element("label", {}, "Rank", rank), search, found, element("span", { class: "spacer" }),
       element("label", {}, follow, "Follow")),
