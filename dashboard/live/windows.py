@@ -64,9 +64,9 @@ def _answer(request: HttpRequest, run: Run) -> HttpResponse:
 
 def _fresh(reader: StoreReader, window: Window, found: list[Any], last: int) -> HttpResponse:
     if windows.is_few(found, window):
-        data = window_message.of_spans(window, windows.spans(reader, window), last)
+        data = window_message.of_spans(window, windows.spans(reader, window), last, reader.settled_ns)
     else:
-        data = window_message.of_cells(windows.cells(reader, window), last)
+        data = window_message.of_cells(windows.cells(reader, window), last, reader.settled_ns)
     return HttpResponse(data, content_type="application/octet-stream")
 
 

@@ -35,7 +35,7 @@ def address(people, who="member", query=""):
 
 
 def head_of(answer):
-    names = ("magic", "form", "lanes", "cells", "from_ns", "cell_ns", "segments", "frames")
+    names = ("magic", "form", "lanes", "cells", "from_ns", "cell_ns", "segments", "frames", "settled_ns")
     return dict(zip(names, window_message.HEAD.unpack_from(answer.content), strict=True))
 
 

@@ -28,6 +28,8 @@ def expected(frames, window):
     """{(lane, cell): {kind: ns}} by going through every span and cell."""
     found, cell_ns = {}, 1 << window.bits
     for rank, start, duration, _, _, _, _, _, _, kind, lane, _, _ in all_spans(frames):
+        if kind == Kind.WAIT:
+            continue
         start, end = int(start), int(start + duration)
         first, last = max(start // cell_ns, window.first), min(max(end - 1, start) // cell_ns, window.end - 1)
         for cell in range(first, last + 1):

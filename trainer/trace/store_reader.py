@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from trainer.trace.manifest import SEGMENTS, Manifest, Segment, journal_file
 from trainer.trace.segments import BrokenSegment, RankPart
 
 log = logging.getLogger(__name__)
+
+SILENT_SEGMENTS = 8  # a rank of which these tell nothing is not waited for
 
 
 class StoreReader:
@@ -40,6 +44,25 @@ class StoreReader:
         if older is not None and known:
             extents = np.concatenate([older.extents, extents], axis=1)
         self.extents: np.ndarray[Any, Any] = extents  # of all segments: start_ns, end_ns, spans, zoom_bits
+
+    @cached_property
+    def settled_ns(self) -> float:
+        """Whatever ended before this time is here: every rank that goes on has told of it. Infinity once the run is complete."""
+        if self.manifest.complete:
+            return math.inf
+        going_on = {rank for rank, totals in self.manifest.ranks.items() if not totals.final}
+        written: dict[int, float] = {}
+        for segment in self.segments[: -SILENT_SEGMENTS - 1 : -1]:
+            if written.keys() >= going_on:
+                break
+            try:
+                parts = self.parts(segment)
+            except BrokenSegment as broken:
+                log.error("a segment does not tell how far its ranks were: %s", broken)
+                continue
+            for rank in going_on & parts.keys():
+                written.setdefault(rank, parts[rank].written_ns)
+        return min(written.values(), default=-math.inf)
 
     def frames(self, after_segment: int, max_bytes: int) -> tuple[int, list[bytes]]:
         """(last segment sent, frames) of whole segments after `after_segment`, up to about `max_bytes`, at least one segment.

@@ -16,7 +16,7 @@ import numpy as np
 
 from trainer.trace import segments, zoom
 from trainer.trace.frame import Columns
-from trainer.trace.kinds import LANE_OF, Lane
+from trainer.trace.kinds import LANE_OF, Kind, Lane
 from trainer.trace.manifest import Segment
 from trainer.trace.pyramid import Pyramid, opened
 from trainer.trace.segments import BrokenSegment
@@ -58,7 +58,7 @@ class Cells:
     """For each lane in which something is done (`lanes`, ascending) and each cell: which kind took most of it, and how much.
 
     `kind` is 0 where nothing is done; `of_kind` is that kind's share of the cell and `coverage` that of all kinds, 1 to
-    255 for anything up to the whole.
+    255 for anything up to the whole. Waiting for data is not counted: it does nothing.
     """
 
     window: Window
@@ -167,7 +167,7 @@ def _dominant(window: Window, parts: list[tuple[int, zoom.Tile]]) -> Cells:
 def _summed(window: Window, tile: zoom.Tile) -> _Sums:
     sums = _Sums(window.lane_to - window.lane_from)
     kinds = tile.tracks & 0xFF
-    for kind in np.unique(kinds).tolist():
+    for kind in np.unique(kinds[kinds != Kind.WAIT]).tolist():
         of_kind = kinds == kind
         rows = (tile.tracks[of_kind] >> 8) * len(Lane) + LANE_OF[kind] - window.lane_from
         inside = (rows >= 0) & (rows < len(sums.kind))

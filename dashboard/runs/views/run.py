@@ -19,6 +19,7 @@ from django.views.decorators.http import require_safe
 from dashboard.charts.panels import panels_of
 from dashboard.comments.views import sees_comments
 from dashboard.learn.ideas import IDEAS
+from dashboard.live.opening import opening_of
 from dashboard.notices import reading
 from dashboard.runs import door, state
 from dashboard.runs.access import Access, access
@@ -63,6 +64,7 @@ def _context(seen: Access, request: HttpRequest, read_base: str, socket_path: st
         "tags": [tag.name for tag in seen.run.tags.all()],
         "read_base": read_base,
         "socket_path": socket_path,
+        "opening": json.dumps(opening_of(seen.run.pk)),
         "person": "" if seen.link else request.user.get_username(),  # who can do more here than look
         "definitions": DEFINITIONS | PAGE_DEFINITIONS,
         "guide": IDEAS.get(request.GET.get("learn", "")),

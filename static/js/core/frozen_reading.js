@@ -11,6 +11,10 @@ export async function readJson(address) {
   return JSON.parse(await readText(address));
 }
 
+export async function readBytes(address) {
+  throw new Refused(address);
+}
+
 /** An answer is kept by its address; one that is not kept with its query is given as it is without. */
 export async function readText(address) {
   const kept = [...document.querySelectorAll("template[data-kept]")];

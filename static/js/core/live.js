@@ -10,17 +10,17 @@ const LONGEST_RETRY_MS = 10_000;
 const SILENCE_MS = 35_000; // the server says something at least every 10 s, so this is a dead connection
 
 /**
- * `onState(run)`; `onFrames(frames, events, complete)` may return a promise, and the next batch comes
+ * `after`: the cursor to begin with, where the page needs nothing that came before. `onState(run)`; `onFrames(frames, events, complete)` may return a promise, and the next batch comes
  * once it is done; `onConnection({status, retryInMs, redisAway})` with status "connecting", "live",
  * "lost", "complete" (the run is sealed and all of it is here) or "gone" (no right to it, or no more);
  * `onMessage(message)` gets whatever else the server says. Returns `{close, send, stats}`.
  */
-export function connect({ url, onState, onFrames, onConnection, onMessage = () => {} }) {
+export function connect({ url, after = null, onState, onFrames, onConnection, onMessage = () => {} }) {
   const address = new URL(url, location.href);
   address.protocol = address.protocol.replace("http", "ws");
-  const seen = new Seen();
+  const seen = new Seen({ beginsLater: after !== null });
   let socket = null;
-  let cursor = null;
+  let cursor = after;
   let complete = false;
   let over = false;
   let attempts = 0;

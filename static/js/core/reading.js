@@ -9,8 +9,13 @@ export async function readText(address) {
   return (await answer(address, "text/plain")).text();
 }
 
-async function answer(address, kind) {
-  const response = await fetch(address, { headers: { Accept: kind } });
+/** `signal` gives it up. */
+export async function readBytes(address, signal) {
+  return (await answer(address, "application/octet-stream", signal)).arrayBuffer();
+}
+
+async function answer(address, kind, signal) {
+  const response = await fetch(address, { headers: { Accept: kind }, signal });
   if (response.ok) return response;
   const { error } = await response.json().catch(() => ({}));
   throw new Refused(address, response.status, error);

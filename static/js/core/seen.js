@@ -12,15 +12,21 @@ const keyOfMark = ({ marks, strings }, i) => `${strings[marks.kind[i]]} ${string
 
 export class Seen {
   bytes = 0;
+  #beginsLater;
   #frames = 0;
   #duplicates = 0;
   #ranks = new Map();
   #recent = [];
   #recentSpans = 0;
 
+  /** `beginsLater`: what ranks recorded before the first frame that comes is not missing. */
+  constructor({ beginsLater = false } = {}) {
+    this.#beginsLater = beginsLater;
+  }
+
   /** The frame, or what is new in it; null when it came before. */
   take(frame, merged = false) {
-    const rank = this.#rank(frame.rank);
+    const rank = this.#rank(frame);
     if (frame.sequence <= rank.sequence) {
       this.#duplicates++;
       return null;
@@ -54,11 +60,12 @@ export class Seen {
     return stats;
   }
 
-  #rank(number) {
-    if (!this.#ranks.has(number)) {
-      this.#ranks.set(number, { sequence: 0, wasMerged: false, recorded: 0, spans: 0, dropped: 0, missingFrames: 0 });
+  #rank({ rank, sequence, spansBefore, spansDropped }) {
+    if (!this.#ranks.has(rank)) {
+      const before = this.#beginsLater ? { sequence: sequence - 1, spans: spansBefore - spansDropped } : { sequence: 0, spans: 0 };
+      this.#ranks.set(rank, { ...before, wasMerged: false, recorded: 0, dropped: 0, missingFrames: 0 });
     }
-    return this.#ranks.get(number);
+    return this.#ranks.get(rank);
   }
 
   #keep(frame) {

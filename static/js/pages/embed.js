@@ -9,14 +9,14 @@ const root = document.querySelector(".run");
 const part = (name) => root.querySelector(`[data-part="${name}"]`);
 let run = JSON.parse(document.getElementById("run-data").textContent);
 const { readBase, view } = root.dataset;
-const { timeline, place, showFollowing } = makeStage(part, run, { readBase, hash: view });
+const { timeline, place, showFollowing, after } = makeStage(part, run, { readBase, opening: JSON.parse(root.dataset.opening), hash: view });
 const stateView = new StateView(root, part);
 bindDialogs();
 
 function show() {
   stateView.show(run, NaN);
   const [title, words] = emptyWords(run);
-  part("empty").hidden = timeline.trace.spans > 0;
+  part("empty").hidden = !timeline.trace.isEmpty;
   part("empty-title").textContent = title;
   part("empty-words").textContent = words;
 }
@@ -36,7 +36,7 @@ function onFrames(frames, events, complete) {
 
 show();
 connect({
-  url: root.dataset.socket, onFrames,
+  url: root.dataset.socket, after, onFrames,
   onState: (state) => {
     run = state;
     show();

@@ -28,8 +28,9 @@ let run = JSON.parse(document.getElementById("run-data").textContent);
 const { spec } = run;
 
 const { readBase, launchForm, plotly, person } = root.dataset;
-const { timeline, place, showFollowing } = makeStage(part, run, {
-  readBase, hash: location.hash || root.dataset.view,
+const opening = root.dataset.opening ? JSON.parse(root.dataset.opening) : null; // none in a page saved to a file
+const { timeline, place, showFollowing, after } = makeStage(part, run, {
+  readBase, opening, hash: location.hash || root.dataset.view,
   moreKeys: [{ keys: ["r"], shown: ["R"], words: "remark on the chosen range, span or rank", press: () => panels.open("comments").then((view) => view?.begin()) }],
 });
 const stateView = new StateView(root, part);
@@ -61,9 +62,9 @@ const recentStepSeconds = () => median([...now.rows.values()].slice(-9).map((row
 const showFigures = throttled(100, () => {
   const steps = now.latest ? Math.max(run.steps_done, now.latest.step + 1) : run.steps_done;
   stateView.show({ ...run, steps_done: Math.min(run.steps, steps) }, recentStepSeconds());
-  now.show(run, surface.stats, surface.spans);
+  now.show(run, surface.stats, timeline.trace.total);
   const [title, words] = emptyWords(run);
-  part("empty").hidden = surface.spans > 0;
+  part("empty").hidden = !timeline.trace.isEmpty;
   setText(part("empty-title"), title);
   setText(part("empty-words"), words);
 });
@@ -72,7 +73,7 @@ const showRange = throttled(60, () => {
   const { view, trace } = timeline;
   if (trace.isEmpty) return;
   const length = trace.lastEndNs - Math.min(0, trace.firstStartNs);
-  setText(part("range"), `${durationNs(view.spanNs)} of ${durationNs(length)} · ${count(trace.spans)} spans`);
+  setText(part("range"), `${durationNs(view.spanNs)} of ${durationNs(length)} · ${count(trace.total)} spans`);
 });
 
 const refreshCharts = throttled(CHARTS_MS, () => {
@@ -124,7 +125,7 @@ function end() {
 showFigures();
 comments.changed(run.comments_revision);
 link = connect({
-  url: root.dataset.socket, onState, onFrames,
+  url: root.dataset.socket, after, onState, onFrames,
   onConnection: (connection) => stateView.showConnection(connection),
   onMessage: (message) => presence?.hear(message),
 });

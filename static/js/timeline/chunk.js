@@ -28,9 +28,11 @@ const COPIED = NAMES.filter((name) => !NUMBERED.includes(name));
 const tally = new Float64Array(KINDS);
 
 export class Chunk {
-  constructor() {
+  /** One that is read from the server holds no more than came, and has room for no more. */
+  constructor(capacity = CHUNK_SPANS) {
+    this.capacity = capacity;
     this.spans = 0;
-    for (const [name, Column] of COLUMNS) this[name] = new Column(CHUNK_SPANS);
+    for (const [name, Column] of COLUMNS) this[name] = new Column(capacity);
     this.dominant = new Uint8Array(GROUPS);
     this.dominantNs = new Float64Array(GROUPS);
     this.busyNs = new Float64Array(GROUPS);
@@ -44,8 +46,12 @@ export class Chunk {
     return this.start_ns[0];
   }
 
+  get lastStartNs() {
+    return this.start_ns[this.spans - 1];
+  }
+
   get isFull() {
-    return this.spans === CHUNK_SPANS;
+    return this.spans === this.capacity;
   }
 
   /**
@@ -89,6 +95,16 @@ export class Chunk {
     this.#closeGroups(at);
   }
 
+  /** The same spans in a chunk that has room for more. */
+  roomy() {
+    const copy = new Chunk();
+    for (const column of NAMES) copy[column].set(this[column]);
+    copy.spans = this.spans;
+    copy.#recount();
+    copy.#closeGroups(0);
+    return copy;
+  }
+
   /** Moves the later half into a new chunk and returns it. */
   split() {
     const later = new Chunk();
@@ -101,6 +117,23 @@ export class Chunk {
     this.#closeGroups(0);
     later.#closeGroups(0);
     return later;
+  }
+
+  /** Drops the spans that a test of their start and end does not hold for; how many. */
+  keep(test) {
+    const before = this.spans;
+    let kept = 0;
+    for (let row = 0; row < before; row++) {
+      if (!test(this.start_ns[row], this.start_ns[row] + this.duration_ns[row])) continue;
+      if (kept !== row) for (const column of NAMES) this[column][kept] = this[column][row];
+      kept++;
+    }
+    this.spans = kept;
+    if (kept < before) {
+      this.#recount();
+      this.#closeGroups(0);
+    }
+    return before - kept;
   }
 
   /** The first row whose start is after `timeNs`. */

@@ -9,11 +9,16 @@ const MOST_STEPS = 10;
 const MOST_SPANS = 20_000;
 
 /** The latest steps that are complete, newest first. */
-export function completeSteps(trace, most) {
+export const completeSteps = (trace, most) => latestSteps(trace, most, () => true);
+
+/** The same of steps whose spans are in memory. */
+export const heldSteps = (trace, most) => latestSteps(trace, most, ({ start_ns: fromNs, end_ns: toNs }) => trace.holds(fromNs, toNs));
+
+function latestSteps(trace, most, test) {
   const found = [];
   for (let at = trace.steps.sorted.length - 1; at >= 0 && found.length < most; at--) {
     const window = trace.steps.sorted[at];
-    if (window.figures?.complete && window.figures.end_ns !== null) found.push(window);
+    if (window.figures?.complete && window.figures.end_ns !== null && test(window.figures)) found.push(window);
   }
   return found;
 }
@@ -33,7 +38,7 @@ export function latestCollectives(trace) {
   const found = [];
   let spans = 0;
   let steps = 0;
-  for (const window of completeSteps(trace, MOST_STEPS)) {
+  for (const window of heldSteps(trace, MOST_STEPS)) {
     const collectives = collectivesOfStep(trace, window);
     found.push(...collectives);
     steps++;

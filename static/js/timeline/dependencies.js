@@ -12,11 +12,16 @@ const MOST_LOOKED_AT = 4096;
 /** A rank's own events a few microseconds apart belong together: reading the clock takes time. */
 const SLACK_NS = 200e3;
 
+/** What lies beyond a stretch that is not in memory is not a neighbour. */
+const isApart = (lane, fromNs, toNs) => toNs > fromNs && !lane.holds(fromNs, toNs);
+
 function* spansFrom(lane, timeNs, untilNs) {
   if (!lane) return;
   let looked = 0;
+  let atNs = timeNs;
   for (let place = lane.firstEndingAfter(timeNs); place < lane.end && looked < MOST_LOOKED_AT; place = lane.next(place), looked++) {
-    if (lane.startOf(place) > untilNs) return;
+    if (lane.startOf(place) > untilNs || isApart(lane, atNs, lane.startOf(place))) return;
+    atNs = lane.endOf(place);
     yield lane.spanAt(place);
   }
 }
@@ -25,7 +30,12 @@ function* spansBefore(lane, timeNs) {
   if (!lane || lane.spans === 0) return;
   let place = lane.firstEndingAfter(timeNs);
   if (place >= lane.end || lane.startOf(place) > timeNs) place = lane.previous(place);
-  for (let looked = 0; place >= 0 && looked < MOST_LOOKED_AT; place = lane.previous(place), looked++) yield lane.spanAt(place);
+  let atNs = timeNs;
+  for (let looked = 0; place >= 0 && looked < MOST_LOOKED_AT; place = lane.previous(place), looked++) {
+    if (isApart(lane, lane.endOf(place), atNs)) return;
+    atNs = lane.startOf(place);
+    yield lane.spanAt(place);
+  }
 }
 
 /** A lane's spans from a time outward, the nearest first by turns. */

@@ -41,7 +41,7 @@ export function exposedNs(trace, rank, fromNs, toNs) {
 
 /** Of a step from `fromNs` to `toNs`: the mean over ranks, as a share; NaN where the page holds no span of it. */
 export function exposedShare(trace, fromNs, toNs) {
-  if (!(toNs > fromNs) || trace.isEmpty || fromNs < trace.firstStartNs - 1) return NaN;
+  if (!(toNs > fromNs) || trace.isEmpty || fromNs < trace.firstStartNs - 1 || !trace.holds(fromNs, toNs)) return NaN;
   const sum = trace.ranks.reduce((total, _, rank) => total + exposedNs(trace, rank, fromNs, toNs), 0);
   return sum / ((toNs - fromNs) * trace.ranks.length);
 }

@@ -27,7 +27,7 @@ export function addressWords(address, sizes, stages = []) {
 export function busyNs(trace, fromNs, toNs) {
   return trace.ranks.map((lanes) => {
     const totalNs = new Float64Array(32);
-    lanes[LANE.COMPUTE].addTotals(fromNs, toNs, totalNs, new Float64Array(32));
+    trace.cover.addTotals(lanes[LANE.COMPUTE], fromNs, toNs, totalNs, new Float64Array(32));
     totalNs[KIND.WAIT] = 0;
     return totalNs.reduce((sum, ns) => sum + ns, 0);
   });

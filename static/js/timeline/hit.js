@@ -43,6 +43,6 @@ function gapAt(trace, rank, lane, timeNs) {
   }
   while (after < lane.end && lane.kindOf(after) === KIND.WAIT) after = lane.next(after);
   if (after < lane.end) endNs = Math.min(endNs, lane.startOf(after));
-  if (endNs <= startNs) return null;
+  if (endNs <= startNs || !trace.holds(startNs, endNs)) return null;
   return { gap: { rank, lane: LANE.COMPUTE, step: window.step, startNs, endNs, durationNs: endNs - startNs } };
 }

@@ -78,7 +78,7 @@ function drawGap(context, scene, sprites, fromNs, toNs, top, height) {
     const idleTo = Math.min(toNs, window.endNs);
     const left = Math.max(scene.x(idleFrom), scene.leftPx);
     const right = Math.min(scene.x(idleTo), scene.widthPx);
-    if (right - left < NARROWEST_GAP_PX) continue;
+    if (right - left < NARROWEST_GAP_PX || !scene.trace.holds(idleFrom, idleTo)) continue;
     const words = durationNs(idleTo - idleFrom);
     const sprite = [`idle ${words}`, words].map((text) => sprites.get(text, scene.colours.bad))
       .find(({ widthPx }) => widthPx + 18 < right - left);

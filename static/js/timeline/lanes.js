@@ -1,10 +1,10 @@
 /**
- * One lane of one rank: its spans in chunks of fixed size. An append never copies what is there; a
- * span that comes late moves at most one chunk's rows. A span's place is chunk × CHUNK_SPANS + row,
- * and holds until the lane takes in a late span.
+ * One lane of one rank: its spans in chunks. An append never copies what is there; a span that comes late moves at most
+ * one chunk's rows. A span's place is chunk × CHUNK_SPANS + row, and holds until the lane takes in a late span, or a
+ * stretch of the run comes to memory or leaves it.
  */
 
-import { KINDS } from "../core/kinds.js";
+import { KINDS, LANES } from "../core/kinds.js";
 import { CHUNK_SPANS, Chunk } from "./chunk.js";
 
 /** Spans of a lane do not overlap by contract; a search looks back this far for those that do anyway. */
@@ -22,9 +22,9 @@ function isSorted(starts, rows) {
 }
 
 export class Lane {
-  constructor(rank, lane) {
-    this.rank = rank;
-    this.lane = lane;
+  /** `cover` (cover.js): what is known of the run beyond what the lane holds; without one, the lane holds all. */
+  constructor(rank, lane, cover = null) {
+    Object.assign(this, { rank, lane, cover, number: rank * LANES + lane });
     this.chunks = [];
     /** The kinds it holds, each once, and how many spans of each. */
     this.kinds = [];
@@ -32,13 +32,13 @@ export class Lane {
     this.spans = 0;
     this.lateSpans = 0;
     this.lastEndNs = -Infinity;
-    /** For each drawing, the earliest start that came in since it last looked; it sets its own back to Infinity. */
+    /** For each drawing, the range in which it changed since it last looked; it sets its own back to none. */
     this.changedFromNs = new Float64Array(DRAWINGS).fill(Infinity);
+    this.changedToNs = new Float64Array(DRAWINGS).fill(-Infinity);
   }
 
   get lastStartNs() {
-    const chunk = this.chunks[this.chunks.length - 1];
-    return chunk ? chunk.start_ns[chunk.spans - 1] : -Infinity;
+    return this.chunks[this.chunks.length - 1]?.lastStartNs ?? -Infinity;
   }
 
   get firstStartNs() {
@@ -67,12 +67,61 @@ export class Lane {
     this.#note(source, rows);
   }
 
+  /** A stretch of the run comes to memory: rows that the lane does not hold yet. */
+  addStretch(source, rows, numbers) {
+    if (!rows.length) return;
+    const starts = source.start_ns;
+    if (!isSorted(starts, rows)) rows.sort((one, other) => starts[one] - starts[other]);
+    const at = this.chunkFor(starts[rows[0]]);
+    const isAfter = at < 0 || this.chunks[at].lastStartNs <= starts[rows[0]];
+    const isBefore = at + 1 >= this.chunks.length || starts[rows[rows.length - 1]] <= this.chunks[at + 1].firstStartNs;
+    if (isAfter && isBefore) this.chunks.splice(at + 1, 0, ...chunksOf(source, rows, numbers));
+    else for (const row of rows) this.#insert(source, row, numbers[source.name[row]] ?? 0, numbers[source.group[row]] ?? 0);
+    this.lateSpans++;
+    this.#note(source, rows);
+  }
+
+  /** A stretch leaves: its spans go, but for those that `held` (held.js) says are to stay. */
+  drop(fromNs, toNs, held) {
+    const before = this.spans;
+    const isAlone = !held.touches(fromNs, toNs);
+    const stays = (startNs, endNs) => startNs >= toNs || Math.max(endNs, startNs + 1) <= fromNs || held.touches(startNs, endNs);
+    const kept = [];
+    for (const chunk of this.chunks) {
+      if (chunk.firstStartNs < toNs && chunk.lastEndNs >= fromNs) {
+        const isInside = isAlone && chunk.firstStartNs >= fromNs && chunk.lastEndNs < toNs;
+        this.spans -= isInside ? chunk.spans : chunk.keep(stays);
+        if (isInside) continue;
+      }
+      if (chunk.spans) kept.push(chunk);
+    }
+    this.chunks = kept;
+    if (this.spans !== before) this.lateSpans++;
+    return before - this.spans;
+  }
+
+  /** What it shows of a range is another now. */
+  changed(fromNs, toNs) {
+    for (let drawing = 0; drawing < DRAWINGS; drawing++) {
+      if (fromNs < this.changedFromNs[drawing]) this.changedFromNs[drawing] = fromNs;
+      if (toNs > this.changedToNs[drawing]) this.changedToNs[drawing] = toNs;
+    }
+  }
+
+  /** A drawing is up to date. */
+  isDrawn(drawing) {
+    this.changedFromNs[drawing] = Infinity;
+    this.changedToNs[drawing] = -Infinity;
+  }
+
+  /** Whether all spans of a range are in memory. */
+  holds(fromNs, toNs) {
+    return this.cover === null || this.cover.held.holds(fromNs, toNs);
+  }
+
   #note(source, rows) {
     this.spans += rows.length;
-    const firstNs = source.start_ns[rows[0]];
-    for (let drawing = 0; drawing < DRAWINGS; drawing++) {
-      if (firstNs < this.changedFromNs[drawing]) this.changedFromNs[drawing] = firstNs;
-    }
+    this.changed(source.start_ns[rows[0]], Infinity);
     for (let at = 0; at < rows.length; at++) {
       const row = rows[at];
       if (!this.counts[source.kind[row]]++) this.kinds.push(source.kind[row]);
@@ -84,6 +133,7 @@ export class Lane {
   #insert(source, row, name, group) {
     const start = source.start_ns[row];
     let at = Math.max(0, this.chunkFor(start));
+    if (this.chunks[at].isFull && this.chunks[at].capacity < CHUNK_SPANS) this.chunks[at] = this.chunks[at].roomy();
     if (this.chunks[at].isFull) {
       this.chunks.splice(at + 1, 0, this.chunks[at].split());
       if (start >= this.chunks[at + 1].firstStartNs) at++;
@@ -212,6 +262,18 @@ export class Lane {
       } else addPart(chunk, fromNs, toNs, totalNs, counts);
     }
   }
+}
+
+/** Rows in order, in chunks that have room for no more. */
+function chunksOf(source, rows, numbers) {
+  const made = [];
+  for (let from = 0; from < rows.length; from += CHUNK_SPANS) {
+    const count = Math.min(CHUNK_SPANS, rows.length - from);
+    const chunk = new Chunk(count);
+    chunk.take(source, rows, from, count, numbers);
+    made.push(chunk);
+  }
+  return made;
 }
 
 function addPart(chunk, fromNs, toNs, totalNs, counts) {

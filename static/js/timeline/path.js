@@ -13,7 +13,7 @@ const keyOf = (span) => `${span.rank},${span.lane},${span.startNs}`;
 /** The span of the step that ends last, on any rank; null if the page holds none. */
 function lastOf(trace, step) {
   const window = trace.steps.byStep.get(step);
-  if (!window || !Number.isFinite(window.endNs)) return null;
+  if (!window || !Number.isFinite(window.endNs) || !trace.holds(window.startNs, window.endNs)) return null;
   let last = null;
   for (const lanes of trace.ranks) {
     const lane = lanes[LANE.COMPUTE];

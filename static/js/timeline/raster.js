@@ -22,6 +22,9 @@ const FULL = 1 - 1e-9;
 /** What is there is seen: the opacity of the least busy column, of 255. */
 const LEAST_OPACITY = 60;
 
+/** Of a column that is busy for this share of its time. */
+export const opacityOf = (share) => (share >= FULL ? 255 : (LEAST_OPACITY + (255 - LEAST_OPACITY) * share) | 0);
+
 /** The column that is being gathered: busy time by kind; all zero between columns. */
 const busyNs = new Float64Array(KINDS);
 
@@ -29,7 +32,7 @@ const busyNs = new Float64Array(KINDS);
  * Draws columns [lowest, highest) of `lane` into `target` (pixels as 0xAABBGGRR), where `rowAt` holds
  * `firstColumn`. Column c covers [c, c + 1) × nsPerColumn. The pixels must be clear.
  *
- * Hot path: a million spans in 64 lanes have to fit a frame. So it calls nothing, a column's sums live in
+ * Hot path: a million spans in 64 lanes have to fit a frame. So a column's sums live in
  * locals that no closure shares, and times are compared with the column's end instead of being divided.
  */
 export function rasterLane(lane, target, rowAt, firstColumn, lowest, highest, nsPerColumn, rgb, edge) {
@@ -113,9 +116,7 @@ export function rasterLane(lane, target, rowAt, firstColumn, lowest, highest, ns
       }
     }
     if (totalNs > 0 && column >= from && column < to) {
-      const share = totalNs * columnsPerNs;
-      const opacity = share >= FULL ? 255 : (LEAST_OPACITY + (255 - LEAST_OPACITY) * share) | 0;
-      target[rowAt + column] = (opacity << 24) | rgb[best];
+      target[rowAt + column] = (opacityOf(totalNs * columnsPerNs) << 24) | rgb[best];
     }
     if (isOver) {
       const ends = Math.floor(reachingNs * columnsPerNs) - firstColumn;

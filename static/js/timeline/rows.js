@@ -66,14 +66,15 @@ export class Rows {
   #update(row, lane, firstColumn, nsPerColumn, colours) {
     const columns = this.columns;
     const rowAt = row * columns;
-    const changedNs = lane.changedFromNs[this.drawing];
+    const isBefore = lane.changedToNs[this.drawing] <= firstColumn * nsPerColumn; // what changed has left to the left
+    const changedNs = isBefore ? Infinity : lane.changedFromNs[this.drawing];
     const shift = firstColumn - this.firstColumn[row];
     let lowest = 0;
     let highest = columns;
     if (this.nsPerColumn[row] === nsPerColumn && Math.abs(shift) < columns) {
       const changed = Math.floor(changedNs / nsPerColumn) - firstColumn - SEAM_COLUMNS;
       if (shift === 0 && changed >= columns) {
-        lane.changedFromNs[this.drawing] = Infinity;
+        lane.isDrawn(this.drawing);
         return false;
       }
       this.#shift(rowAt, shift);
@@ -89,10 +90,12 @@ export class Rows {
       highest = Math.min(columns, highest);
     } else this.changed = -Infinity;
     this.pixels.fill(0, rowAt + lowest, rowAt + highest);
-    rasterLane(lane, this.pixels, rowAt, firstColumn, firstColumn + lowest, firstColumn + highest, nsPerColumn, colours.rgb, colours.edge);
+    const given = [this.pixels, rowAt, firstColumn, firstColumn + lowest, firstColumn + highest, nsPerColumn, colours.rgb, colours.edge];
+    if (lane.cover === null || lane.cover.isWhole) rasterLane(lane, ...given);
+    else lane.cover.draw(lane, ...given);
     this.firstColumn[row] = firstColumn;
     this.nsPerColumn[row] = nsPerColumn;
-    lane.changedFromNs[this.drawing] = Infinity;
+    lane.isDrawn(this.drawing);
     return true;
   }
 

@@ -1,7 +1,8 @@
 /**
  * The timeline: a trace, a view of it, and the canvases that show it. It tells what happens by events:
  * "view" (the range in sight changed), "select" (a span was chosen), "follow", "range" (a range was chosen), "arrange"
- * (lanes were grouped, folded or sorted anew), "totals" (the range in sight is worth adding up again), "painted".
+ * (lanes were grouped, folded or sorted anew), "totals" (the range in sight is worth adding up again), "painted",
+ * "appended" (spans came), "reading" and "read" (something is being read from the server, and is here: reader.js).
  */
 
 import { throttled } from "../core/dom.js";
@@ -73,11 +74,18 @@ export class Timeline extends EventTarget {
   append(frames) {
     for (const frame of frames) this.trace.append(frame);
     if (this.trace.isEmpty) return;
+    this.extend();
+    this.dispatchEvent(new Event("appended"));
+  }
+
+  /** There is more of the run to show. */
+  extend() {
     if (this.trace.ranks.length > this.layout.ranks) this.arrange({ ranks: this.trace.ranks.length });
     this.view.setExtent(Math.min(0, this.trace.firstStartNs), this.trace.lastEndNs);
     this.camera.head.note(this.trace.lastEndNs);
     this.legend.update(this.trace);
     this.search.note();
+    if (!this.trace.isWhole) this.updateShares();
     this.scheduler.ask("head");
     this.scheduler.ask("timeline");
     this.askForMap();

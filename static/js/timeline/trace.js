@@ -1,6 +1,11 @@
-/** All spans that the page holds: ranks × lanes, the steps' windows, and the table of their strings. */
+/**
+ * The run as the page knows it: ranks × lanes, the steps' windows, and the table of strings. Of a run that is small
+ * enough it holds every span; of others the stretches that were read, and cells for the rest (cover.js). Whoever draws,
+ * finds or counts asks here, and need not know which it is, nor whether spans came live or from the store.
+ */
 
 import { IS_MODEL_WORK, KINDS, LANE, LANES } from "../core/kinds.js";
+import { Cover } from "./cover.js";
 import { Lane } from "./lanes.js";
 import { StepWindows } from "./windows.js";
 
@@ -25,7 +30,10 @@ export class Trace {
   constructor(ranks = 0, grid = []) {
     this.ranks = [];
     this.grid = grid;
+    this.cover = new Cover();
+    /** How many are in memory, and how many the run has that this page knows of. */
     this.spans = 0;
+    this.total = 0;
     this.version = 0;
     this.firstStartNs = Infinity;
     this.lastEndNs = -Infinity;
@@ -39,13 +47,36 @@ export class Trace {
   }
 
   get isEmpty() {
-    return this.spans === 0;
+    return this.total === 0;
+  }
+
+  /** Whether every span of the run is in memory. */
+  get isWhole() {
+    return this.cover.isWhole;
+  }
+
+  /** Whether every span of a range is; what lies outside of the run is nothing. */
+  holds(fromNs, toNs) {
+    return this.isWhole || this.cover.held.holds(Math.max(fromNs, this.firstStartNs), Math.min(toNs, this.lastEndNs));
+  }
+
+  /**
+   * The run has more spans than the page is to hold: `spansBefore` will not come by `append`, which gets what touches the
+   * time from `heldFromNs` on; null if nothing more comes.
+   */
+  begin({ spans_before: spansBefore, start_ns: startNs, end_ns: endNs, held_from_ns: heldFromNs }) {
+    this.total = spansBefore;
+    this.firstStartNs = startNs;
+    this.lastEndNs = endNs;
+    this.cover.held.set(heldFromNs === null ? [] : [[heldFromNs, Infinity]]);
+    this.cover.changed();
+    this.version++;
   }
 
   rank(rank) {
     while (this.ranks.length <= rank) {
       const number = this.ranks.length;
-      this.ranks.push(Array.from({ length: LANES }, (_, lane) => new Lane(number, lane)));
+      this.ranks.push(Array.from({ length: LANES }, (_, lane) => new Lane(number, lane, this.cover)));
     }
     return this.ranks[rank];
   }
@@ -70,13 +101,76 @@ export class Trace {
     const { spans } = frame;
     if (spans.length) {
       const lanes = this.rank(frame.rank);
-      const numbers = frame.strings.map((text) => this.#number(text));
-      rowsByLane(spans).forEach((rows, lane) => lanes[lane].append(spans, rows, numbers));
+      const numbers = this.#numbers(frame);
+      const held = this.isWhole ? null : this.cover.held;
+      rowsByLane(spans).forEach((all, lane) => {
+        const rows = held ? all.filter((row) => held.touches(spans.start_ns[row], spans.start_ns[row] + spans.duration_ns[row])) : all;
+        lanes[lane].append(spans, rows, numbers);
+        this.spans += rows.length;
+      });
       this.#note(spans);
-      this.spans += spans.length;
+      this.total += spans.length;
     }
     this.#noteMarks(frame);
     this.version++;
+  }
+
+  /** All spans that touch a stretch of the run, in decoded frames: from now on they are held. */
+  addStretch(fromNs, toNs, frames) {
+    const { held } = this.cover;
+    for (const { rank, spans, strings } of frames) {
+      const lanes = this.rank(rank);
+      const numbers = this.#numbers({ strings });
+      rowsByLane(spans).forEach((all, lane) => {
+        const rows = all.filter((row) => !held.touches(spans.start_ns[row], spans.start_ns[row] + spans.duration_ns[row]));
+        lanes[lane].addStretch(spans, rows, numbers);
+        this.spans += rows.length;
+        for (const row of rows) this.counts[spans.kind[row]]++;
+      });
+    }
+    held.add(fromNs, toNs);
+    this.#changed(fromNs, toNs);
+  }
+
+  /** A stretch that was added, or the beginning of what comes live, is to be held no more. */
+  dropStretch(fromNs, toNs) {
+    this.cover.held.remove(fromNs, toNs);
+    this.#drop(fromNs, toNs);
+  }
+
+  /** Of what comes live, nothing but what touches the time from `timeNs` on is to be held. */
+  dropBefore(timeNs) {
+    const { held } = this.cover;
+    const live = held.stretches.find(([, to]) => to === Infinity);
+    held.set([...held.stretches.filter((each) => each !== live), [timeNs, Infinity]]);
+    this.#drop(live[0], timeNs);
+  }
+
+  #drop(fromNs, toNs) {
+    for (const lanes of this.ranks) for (const lane of lanes) this.spans -= lane.drop(fromNs, toNs, this.cover.held);
+    this.#changed(fromNs, toNs);
+  }
+
+  addTile(tile) {
+    if (tile.ranks) this.rank(tile.ranks - 1);
+    for (const kind of tile.kinds) this.counts[kind] ||= 1;
+    this.cover.addTile(tile);
+    this.#changed(tile.fromNs, tile.toNs);
+  }
+
+  removeTile(tile) {
+    this.cover.removeTile(tile);
+    this.#changed(tile.fromNs, tile.toNs);
+  }
+
+  #changed(fromNs, toNs) {
+    this.cover.changed();
+    for (const lanes of this.ranks) for (const lane of lanes) lane.changed(fromNs, toNs);
+    this.version++;
+  }
+
+  #numbers({ strings }) {
+    return strings.map((text) => this.#number(text));
   }
 
   #noteMarks({ rank, marks, strings }) {
@@ -117,12 +211,12 @@ export class Trace {
     return number;
   }
 
-  /** Nanoseconds and spans by kind in a range, of one rank or, without one, of all. */
+  /** Nanoseconds and spans by kind in a range, of one rank or, without one, of all; where it is not held, as cells tell. */
   totals(fromNs, toNs, rank = -1) {
     const totalNs = new Float64Array(KINDS);
     const counts = new Float64Array(KINDS);
     const lanes = rank >= 0 ? this.ranks[rank] ?? [] : this.ranks.flat();
-    for (const lane of lanes) if (lane.lane !== LANE.HOST) lane.addTotals(fromNs, toNs, totalNs, counts);
+    for (const lane of lanes) if (lane.lane !== LANE.HOST) this.cover.addTotals(lane, fromNs, toNs, totalNs, counts);
     return { totalNs, counts };
   }
 

@@ -20,7 +20,10 @@ export class Walk {
     const lane = trace.lane(selected.rank, selected.lane);
     const place = lane.placeOf(selected);
     const next = direction > 0 ? lane.next(place) : lane.previous(place);
-    if (place >= 0 && next >= 0 && next < lane.end) this.#go(lane.spanAt(next));
+    if (place < 0 || next < 0 || next >= lane.end) return;
+    const span = lane.spanAt(next);
+    const [fromNs, toNs] = direction > 0 ? [selected.endNs, span.startNs] : [span.endNs, selected.startNs];
+    if (toNs <= fromNs || trace.holds(fromNs, toNs)) this.#go(span); // else one that is not read yet lies between
   }
 
   /** The nearest span of the next lane that is drawn and holds one. */

@@ -37,9 +37,10 @@ export class StepWindows {
     this.last = window;
   }
 
-  /** A row of figures for a step; they may come before its spans. */
+  /** A row of figures for a step; they may come before its spans, or without them. */
   addFigures(row) {
     this.#window(row.step).figures = row;
+    if (Number.isFinite(row.work_start_ns) && Number.isFinite(row.work_end_ns)) this.note(row.step, row.work_start_ns, row.work_end_ns);
   }
 
   #window(step) {

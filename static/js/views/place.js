@@ -10,13 +10,14 @@ const LONGEST = 3000;
 export const CHANGES = ["view", "select", "follow", "arrange", "search"];
 
 export class Place {
-  /** `hash`: what the page opens at. */
-  constructor(timeline, tools, hash) {
-    Object.assign(this, { timeline, tools, wanted: readAddress(hash) });
+  /** `hash`: what the page opens at; `reader` (timeline/reader.js) reads what is not in memory, if there is a server. */
+  constructor(timeline, tools, hash, reader = null) {
+    Object.assign(this, { timeline, tools, reader, wanted: readAddress(hash) });
     if (this.wanted.range) timeline.follow(false);
     tools.set(this.wanted);
     const keep = throttled(KEEP_MS, () => this.#keep());
     for (const name of CHANGES) timeline.addEventListener(name, keep);
+    timeline.addEventListener("read", () => this.isOnTheWay && this.show(false));
   }
 
   get isOnTheWay() {
@@ -55,8 +56,13 @@ export class Place {
       timeline.setRange(...wanted.range);
       wanted.range = null;
     }
-    const lane = wanted.span && timeline.trace.lane(wanted.span.rank, wanted.span.lane);
-    if (lane && lane.lastEndNs > wanted.span.startNs) {
+    const { span } = wanted;
+    if (span && timeline.trace.lastEndNs > span.startNs && !timeline.trace.holds(span.startNs, span.startNs + 1)) {
+      this.reader?.want(span.startNs);
+      return;
+    }
+    const lane = span && timeline.trace.lane(span.rank, span.lane);
+    if (lane && lane.lastEndNs > span.startNs) {
       const place = lane.firstEndingAfter(wanted.span.startNs);
       if (place < lane.end && lane.startOf(place) === wanted.span.startNs) timeline.select(lane.spanAt(place));
       wanted.span = null;

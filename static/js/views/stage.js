@@ -1,23 +1,32 @@
 /** The timeline with all that works on it: tools, table, keys, the buttons to follow and fit, and the place that is asked for. */
 
 import { Colours } from "../core/colours.js";
+import { readBytes } from "../core/reading.js";
 import { Scheduler } from "../core/scheduler.js";
 import { Interaction } from "../timeline/interact.js";
+import { Reader } from "../timeline/reader.js";
 import { Timeline } from "../timeline/timeline.js";
 import { bindFollowing } from "./following.js";
 import { idealFetcher } from "./ideal.js";
 import { bindTimelineKeys } from "./keys.js";
 import { Place } from "./place.js";
+import { bindReading } from "./reading.js";
 import { SpanTable } from "./table.js";
 import { Tools } from "./tools.js";
 
 const PARTS = ["frame", "scroller", "stage", "base", "overlay", "map", "legend"];
 
+/** The server reads windows of whole nanoseconds. */
+const windowReader = (readBase) => (fromNs, toNs, pixels, signal) => readBytes(
+  `${readBase}window/?${new URLSearchParams({ from: Math.floor(fromNs), to: Math.ceil(toNs), pixels })}`, signal,
+);
+
 /**
- * `part(name)` finds an element of the page; `hash`: what it opens at; `moreKeys`: the page's own. Returns
- * `{timeline, place, showFollowing}`; the last one shows that the run has ended.
+ * `part(name)` finds an element of the page; `hash`: what it opens at; `moreKeys`: the page's own; `opening`: what the
+ * server says of how much to hold (dashboard/live/opening.py), null in a page that has no server. Returns
+ * `{timeline, place, showFollowing, after}`: the third shows that the run has ended, the last is the cursor to begin with.
  */
-export function makeStage(part, { ranks, grid, stages, spec }, { readBase, hash, moreKeys = [] }) {
+export function makeStage(part, { ranks, grid, stages, spec }, { readBase, opening, hash, moreKeys = [] }) {
   const parts = Object.fromEntries(PARTS.map((name) => [name, part(name)]));
   const timeline = new Timeline(parts, { ranks, grid, gridSizes: spec.grid, stages, colours: new Colours(), scheduler: new Scheduler() });
   const interaction = new Interaction(timeline, part("announcer"));
@@ -25,5 +34,9 @@ export function makeStage(part, { ranks, grid, stages, spec }, { readBase, hash,
   const fetchIdeal = idealFetcher(readBase, spec.pace.kind !== "real", timeline.trace);
   const tools = new Tools(part, timeline, part("announcer"), { fetchIdeal, toggleTable: () => table.flip() });
   bindTimelineKeys(timeline, interaction, tools, document.getElementById("keys-dialog"), moreKeys);
-  return { timeline, place: new Place(timeline, tools, hash), showFollowing: bindFollowing(timeline, part) };
+  const reader = opening && new Reader(timeline, { read: windowReader(readBase), mostSpans: opening.most_spans });
+  if (reader) bindReading(part, timeline, reader);
+  const place = new Place(timeline, tools, hash, reader);
+  if (opening?.sealed) reader.begin(opening.sealed);
+  return { timeline, place, showFollowing: bindFollowing(timeline, part), after: opening?.sealed?.after ?? null };
 }

@@ -2,7 +2,7 @@
  * `window.lockstep`: what the page holds, for tests and benchmarks. Its names stay as they are.
  *
  *   run               as the server describes it
- *   spans, perRank    how many spans are held, in all and by rank
+ *   spans, perRank    how many spans are in memory, in all and by rank
  *   spanDigest()      per rank a count and a checksum that does not depend on order (timeline/digest.js)
  *   firstSpanAtMs     when the first frame that showed a span was drawn, in ms since 1970; else null
  *   latencySamples    ms from a span's end to the drawn frame that showed it, of spans that ended since the page is open; the latest 20,000

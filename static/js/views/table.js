@@ -29,7 +29,7 @@ export class SpanTable {
     const refresh = throttled(REFRESH_MS, () => {
       if (!box.hidden && !timeline.isFollowing) this.#show();
     });
-    for (const event of ["view", "range", "arrange"]) timeline.addEventListener(event, refresh);
+    for (const event of ["view", "range", "arrange", "read"]) timeline.addEventListener(event, refresh);
   }
 
   flip() {
@@ -56,7 +56,9 @@ export class SpanTable {
     this.page = Math.max(0, Math.min(this.page, Math.ceil(spans.length / PAGE_ROWS) - 1));
     const first = this.page * PAGE_ROWS;
     const shown = spans.slice(first, first + PAGE_ROWS);
-    setText(this.caption, inSight > MOST_SPANS ? `${count(inSight)} spans are in sight. A table takes up to ${count(MOST_SPANS)}: zoom in, or choose a range.`
+    const isRead = trace.holds(fromNs, toNs);
+    setText(this.caption, !isRead ? "Not all spans in sight are read from the server: there are too many, or they are on their way. Zoom in, or choose a range."
+      : inSight > MOST_SPANS ? `${count(inSight)} spans are in sight. A table takes up to ${count(MOST_SPANS)}: zoom in, or choose a range.`
       : shown.length ? `Spans ${count(first + 1)} to ${count(first + shown.length)} of ${count(spans.length)}, by start` : "No spans in sight");
     const marks = trace.marks.filter(({ timeNs }) => timeNs >= fromNs && timeNs <= toNs);
     setText(this.marks, marks.slice(0, PAGE_ROWS).map((mark) => `${momentNs(mark.timeNs)} ${wordsOf(mark)}`).join("; "));

@@ -44,6 +44,8 @@ export class Tools {
       part(name).setAttribute("aria-pressed", String(Boolean(isOn)));
     }
     setText(part("found"), this.#foundWords(search));
+    part("found").title = search.isOn && !timeline.trace.isWhole
+      ? `Of the run's ${count(timeline.trace.total)} spans the page has read ${count(timeline.trace.spans)}, those in sight and around them. Move on to search there too.` : "";
     part("found").dataset.tone = search.query.error ? "bad" : "";
     part("search").setAttribute("aria-invalid", String(Boolean(search.query.error)));
     for (const name of ["match-before", "match-next"]) part(name).disabled = search.count === 0;
@@ -52,10 +54,11 @@ export class Tools {
   #foundWords({ query, isOn, isDone, count: found }) {
     if (query.error) return query.error;
     if (!isOn) return "";
-    if (!found) return isDone ? "none" : "searching";
-    const { selected, search } = this.timeline;
+    const { selected, search, trace } = this.timeline;
+    const where = trace.isWhole ? "" : " in what is read";
+    if (!found) return isDone ? `none${where}` : "searching";
     const at = selected && search.holds(selected) ? `${count(search.placeOf(selected) + 1)} of ` : "";
-    return `${at}${count(found)}${isDone ? "" : " …"}`;
+    return `${at}${count(found)}${isDone ? "" : " …"}${where}`;
   }
 
   focusSearch() {
@@ -121,7 +124,7 @@ export class Tools {
     const window = this.#step();
     if (timeline.path?.step === window?.step) return timeline.setPath(null);
     timeline.setPath(window && criticalPath(timeline.trace, window.step));
-    this.#say(timeline.path ? `Longest chain of step ${timeline.path.step}` : "No step in sight");
+    this.#say(timeline.path ? `Longest chain of step ${timeline.path.step}` : window ? "Not all of the step is read: zoom in to it" : "No step in sight");
   }
 
   async toggleIdeal() {

@@ -6,7 +6,8 @@ import { ALL_KINDS, IS_COLLECTIVE, KIND, KIND_VARIABLE, KIND_WORD } from "../cor
 
 const COMPUTE = ALL_KINDS.filter((kind) => kind < KIND.WAIT);
 const TALK = ALL_KINDS.filter((kind) => IS_COLLECTIVE[kind] || kind === KIND.SEND || kind === KIND.RECEIVE);
-const COLUMNS = [["busy", COMPUTE], ["waiting", [KIND.WAIT]], ["transfers", TALK]];
+const WAITING = [KIND.WAIT];
+const COLUMNS = [["busy", COMPUTE], ["waiting", WAITING], ["transfers", TALK]];
 /** More ranks than this and the table by rank is built for a chosen range alone, not with every move of the view. */
 const MOST_LIVE_ROWS = 16;
 
@@ -31,21 +32,23 @@ export class Totals {
 
   show() {
     const { trace, range } = this.timeline;
-    setText(this.title, range ? `Chosen range, ${durationNs(range.toNs - range.fromNs)}, all ranks` : "Range in sight, all ranks");
     const [wantedFrom, wantedTo] = this.timeline.rangeOrView();
     const fromNs = Math.max(wantedFrom, trace.firstStartNs);
     const toNs = Math.min(wantedTo, trace.lastEndNs);
+    const isExact = trace.holds(fromNs, toNs);
+    setText(this.title, `${range ? `Chosen range, ${durationNs(range.toNs - range.fromNs)}` : "Range in sight"}, all ranks${isExact ? "" : " · about"}`);
+    this.title.title = isExact ? "" : "Too many spans to be read: a cell's time counts as its busiest kind's. The sum is right within 2 %; waiting and numbers of spans are not known.";
     if (!(toNs > fromNs)) return;
     const { totalNs, counts } = trace.totals(fromNs, toNs);
     const wholeNs = (toNs - fromNs) * trace.ranks.length;
-    COLUMNS.forEach(([, kinds], at) => this.#line(this.lines[at], kinds, totalNs, wholeNs));
-    this.kinds.replaceChildren(...[...COMPUTE, KIND.WAIT, ...TALK].filter((kind) => counts[kind] > 0).map((kind) => element(
-      "span", { title: `${count(counts[kind])} spans` }, element("i", { style: `background:var(${KIND_VARIABLE[kind]})` }),
+    COLUMNS.forEach(([, kinds], at) => this.#line(this.lines[at], kinds, totalNs, isExact || kinds !== WAITING ? wholeNs : NaN));
+    this.kinds.replaceChildren(...[...COMPUTE, ...WAITING, ...TALK].filter((kind) => counts[kind] > 0 || totalNs[kind] > 0).map((kind) => element(
+      "span", { title: isExact ? `${count(counts[kind])} spans` : "where it is the busiest kind" }, element("i", { style: `background:var(${KIND_VARIABLE[kind]})` }),
       `${KIND_WORD[kind]} ${durationNs(totalNs[kind])}`,
     )));
     const hasRows = range || trace.ranks.length <= MOST_LIVE_ROWS;
     this.table.hidden = !hasRows;
-    if (hasRows) this.#ranks(trace, fromNs, toNs);
+    if (hasRows) this.#ranks(trace, fromNs, toNs, isExact);
   }
 
   #line({ value, bar }, kinds, totalNs, wholeNs) {
@@ -54,11 +57,12 @@ export class Totals {
     bar.replaceChildren(...shown.map((kind) => element("i", { style: `width:${(totalNs[kind] / wholeNs) * 100}%;background:var(${KIND_VARIABLE[kind]})` })));
   }
 
-  #ranks(trace, fromNs, toNs) {
+  #ranks(trace, fromNs, toNs, isExact) {
     while (this.body.rows.length > trace.ranks.length) this.body.deleteRow(-1);
     for (let rank = 0; rank < trace.ranks.length; rank++) {
       const { totalNs, counts } = trace.totals(fromNs, toNs, rank);
-      const values = [...COLUMNS.map(([, kinds]) => durationNs(sumOf(kinds, totalNs))), count(counts.reduce((sum, each) => sum + each, 0))];
+      const times = COLUMNS.map(([, kinds]) => durationNs(isExact || kinds !== WAITING ? sumOf(kinds, totalNs) : NaN));
+      const values = [...times, count(isExact ? counts.reduce((sum, each) => sum + each, 0) : NaN)];
       const row = this.body.rows[rank] ?? this.#newRow(rank, values.length);
       values.forEach((value, at) => setText(row.cells[at + 1], value));
     }

@@ -2,7 +2,7 @@
 
 import { element, setText } from "../../core/dom.js";
 import { bytes, count, durationNs, percent } from "../../core/format.js";
-import { completeSteps } from "../../timeline/collectives.js";
+import { heldSteps } from "../../timeline/collectives.js";
 import { trafficOfStep } from "../../timeline/traffic.js";
 import { stepNs } from "../now.js";
 import { heat, squares } from "./heat.js";
@@ -46,7 +46,7 @@ export function mount(body, { run, timeline, ask }) {
       words.replaceChildren(definitionList(known.definitions));
       await layOver();
     }
-    [window = null] = completeSteps(trace, 1);
+    [window = null] = heldSteps(trace, 1);
     traffic = window ? trafficOfStep(trace, window) : new Map();
     links.replaceChildren(linksPart(known, traffic, window, ranks));
     matrix.show(binned(traffic, ranks));

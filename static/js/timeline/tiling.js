@@ -1,0 +1,28 @@
+/**
+ * The run cut into tiles, as maps are: a tile of level `bits` is 1,024 cells of 2^bits ns, number n begins at n × its
+ * length. What a view needs is a few tiles of one level, whatever the run's length; neighbours share them.
+ */
+
+const TILE_CELLS = 1024;
+/** The server's zoom levels are no finer (trainer/trace/zoom.py). */
+const LEAST_BITS = 10;
+/** The whole run is kept in so many cells or fewer, at every time. */
+const OVERVIEW_CELLS = 2048;
+
+const bitsAtLeast = (ns) => Math.max(LEAST_BITS, Math.ceil(Math.log2(Math.max(1, ns))));
+
+/** Cells no narrower than a column: each is seen, and no more come than are shown. */
+export const levelOf = (nsPerColumn) => bitsAtLeast(nsPerColumn);
+export const overviewLevel = (lengthNs) => bitsAtLeast(lengthNs / OVERVIEW_CELLS);
+
+const lengthOf = (bits) => TILE_CELLS * 2 ** bits;
+
+/** `{key, fromNs, toNs, pixels}` of every tile of a level that touches a range. */
+export function tilesOf(bits, fromNs, toNs) {
+  const length = lengthOf(bits);
+  const found = [];
+  for (let number = Math.floor(fromNs / length); number * length < toNs; number++) {
+    found.push({ key: `${bits}/${number}`, fromNs: number * length, toNs: (number + 1) * length, pixels: TILE_CELLS });
+  }
+  return found;
+}
