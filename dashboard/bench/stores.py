@@ -18,6 +18,9 @@ from dashboard.conf import ROOT
 from dashboard.stack.ports import listen
 from trainer.folder import run_folder, store_folder
 from trainer.lifeline import tied_command
+from trainer.grid import Grid
+from trainer.spec import GridSpec
+from trainer.trace.step_figures import StepFigures
 from trainer.trace.store import StoreWriter
 
 # In a process of its own, since this one has the settings of another home.
@@ -69,15 +72,22 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     return {**kept, "LOCKSTEP_HOME": str(home), "DJANGO_SETTINGS_MODULE": "dashboard.settings", **more}
 
 
-def fill(folder: Path, shape: Shape, spans: int) -> int:
-    """Write a sealed store of at least so many spans, in whole steps; how many there are."""
+def fill(folder: Path, shape: Shape, spans: int, has_figures: bool = False) -> int:
+    """Write a sealed store of at least so many spans, in whole steps; how many there are. `has_figures`: the steps' too."""
     writer = StoreWriter(folder)
+    figures = StepFigures(shape.ranks, grid=Grid.of(GridSpec(dp=shape.copies, pp=shape.stages)))
     count = -(-spans // shape.spans_a_step)
     for step, frames in enumerate(synthetic.steps(shape, count), 1):
         for frame in frames:
             writer.add(frame, f"{step}-{frame.rank}")
+            if has_figures:
+                figures.add(frame)
+        if has_figures:
+            writer.add_steps(figures.ready())
         if writer.is_full:
             writer.seal()
+    if has_figures:
+        writer.add_steps(figures.ready(all_ended=True))
     writer.seal(complete=True)
     return writer.spans
 

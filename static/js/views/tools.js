@@ -44,7 +44,7 @@ export class Tools {
       part(name).setAttribute("aria-pressed", String(Boolean(isOn)));
     }
     setText(part("found"), this.#foundWords(search));
-    part("found").title = search.isOn && !timeline.trace.isWhole
+    part("search").title = search.isOn && !timeline.trace.isWhole
       ? `Of the run's ${count(timeline.trace.total)} spans the page has read ${count(timeline.trace.spans)}, those in sight and around them. Move on to search there too.` : "";
     part("found").dataset.tone = search.query.error ? "bad" : "";
     part("search").setAttribute("aria-invalid", String(Boolean(search.query.error)));
