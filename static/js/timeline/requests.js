@@ -37,6 +37,8 @@ export class Requests {
   }
 
   #start() {
+    clearTimeout(this.restTimer);
+    this.restTimer = 0;
     this.restsSinceMs = NaN;
     if (this.retryTimer) return; // the server does not answer: all wait
     const nowMs = performance.now();
@@ -63,14 +65,14 @@ export class Requests {
       if (!controller.signal.aborted) this.#failed(error);
     } finally {
       if (this.running.get(wish.key) === controller) this.running.delete(wish.key);
-      this.#start();
+      if (!this.restTimer) this.#start();
     }
   }
 
   #again(wish) {
     this.wishes.push(wish);
     this.later.set(wish.key, performance.now() + UNSETTLED_MS);
-    setTimeout(() => this.#start(), UNSETTLED_MS + 1);
+    setTimeout(() => this.restTimer || this.#start(), UNSETTLED_MS + 1);
   }
 
   #failed(error) {
