@@ -136,6 +136,28 @@ export class Chunk {
     return before - kept;
   }
 
+  /** Busy time inside a range, from row `row` on: by groups where they lie inside. */
+  busyWithin(fromNs, toNs, row) {
+    const { start_ns: starts, duration_ns: durations, kind: kinds, spans, endNs, busyNs } = this;
+    let sum = 0;
+    while (row < spans && starts[row] < toNs) {
+      let taken = 1;
+      if ((row & 3) === 0 && row + 4 <= spans && starts[row] >= fromNs && endNs[row >> 2] <= toNs) {
+        let index = row >> 2;
+        taken = 4;
+        for (let level = 1, bits = 4; level < LEVELS && (row & ((1 << bits) - 1)) === 0 && row + (1 << bits) <= spans; level++, bits += 2) {
+          const higher = LEVEL_AT[level] + (row >> bits);
+          if (endNs[higher] > toNs) break;
+          index = higher;
+          taken = 1 << bits;
+        }
+        sum += busyNs[index];
+      } else if (kinds[row] !== KIND.WAIT) sum += Math.max(0, Math.min(toNs, starts[row] + durations[row]) - Math.max(fromNs, starts[row]));
+      row += taken;
+    }
+    return sum;
+  }
+
   /** The first row whose start is after `timeNs`. */
   upper(timeNs) {
     let low = 0;

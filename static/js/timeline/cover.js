@@ -3,6 +3,7 @@
  * the ones nearest to a column are drawn. All lanes share one cover.
  */
 
+import { KIND, KINDS } from "../core/kinds.js";
 import { Held } from "./held.js";
 import { rasterLane } from "./raster.js";
 
@@ -64,6 +65,15 @@ export class Cover {
       if (tile) tile.draw(lane.number, target, rowAt, firstColumn, from, to, nsPerColumn, rgb);
       else rasterLane(lane, target, rowAt, firstColumn, from, to, nsPerColumn, rgb, edge);
     }
+  }
+
+  /** A lane's time at work in a range, waiting not counted. */
+  busyNs(lane, fromNs, toNs) {
+    if (this.held.holds(fromNs, toNs)) return lane.busyNs(fromNs, toNs);
+    const totalNs = new Float64Array(KINDS);
+    this.addTotals(lane, fromNs, toNs, totalNs, new Float64Array(KINDS));
+    totalNs[KIND.WAIT] = 0;
+    return totalNs.reduce((sum, ns) => sum + ns, 0);
   }
 
   /** Adds what a lane did in a range: its spans', where they are in memory, else what cells tell, whose spans are not counted. */

@@ -1,6 +1,6 @@
 /** Left of the lanes: the rank, its place in the grid, and how busy its compute lane is in the range in sight. */
 
-import { KIND, LANE } from "../core/kinds.js";
+import { LANE } from "../core/kinds.js";
 import { HEADER_PX, RULER_PX } from "./layout.js";
 
 export const WIDE_GUTTER_PX = 122;
@@ -25,12 +25,7 @@ export function addressWords(address, sizes, stages = []) {
 
 /** Per rank the time in a range in which the compute lane was at work, ns. */
 export function busyNs(trace, fromNs, toNs) {
-  return trace.ranks.map((lanes) => {
-    const totalNs = new Float64Array(32);
-    trace.cover.addTotals(lanes[LANE.COMPUTE], fromNs, toNs, totalNs, new Float64Array(32));
-    totalNs[KIND.WAIT] = 0;
-    return totalNs.reduce((sum, ns) => sum + ns, 0);
-  });
+  return trace.ranks.map((lanes) => trace.cover.busyNs(lanes[LANE.COMPUTE], fromNs, toNs));
 }
 
 /** The share of the visible part of the run, per rank, in which the compute lane was at work. */

@@ -248,6 +248,17 @@ export class Lane {
     return count;
   }
 
+  /** Time at work in a range; waiting is none. */
+  busyNs(fromNs, toNs) {
+    let sum = 0;
+    for (let at = Math.max(0, this.chunkFor(fromNs) - 1); at < this.chunks.length; at++) {
+      const chunk = this.chunks[at];
+      if (chunk.firstStartNs >= toNs) break;
+      if (chunk.lastEndNs > fromNs) sum += chunk.busyWithin(fromNs, toNs, Math.max(0, chunk.upper(fromNs) - 1 - LOOK_BACK_SPANS));
+    }
+    return sum;
+  }
+
   /** Adds to `totalNs` and `counts` (by kind) what lies in the range; spans that stick out count by their part in it. */
   addTotals(fromNs, toNs, totalNs, counts) {
     for (let at = Math.max(0, this.chunkFor(fromNs) - 1); at < this.chunks.length; at++) {

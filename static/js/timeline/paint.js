@@ -25,6 +25,7 @@ export class Painter {
     this.tickSprites = new Sprites(TICK_FONT);
     this.budgetMs = ROWS_BUDGET_MS;
     this.gutterKey = "";
+    this.wasDone = true;
   }
 
   /** Draws; true if rows are left to be made good in the next frame. `ideal`: what the overlay lays under a step. */
@@ -33,8 +34,7 @@ export class Painter {
     const { pixelRatio, colours } = scene;
     this.#resize(scene);
     context.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
-    const isDone = this.#updateSheet(scene);
-    this.sheet.show(context, scene);
+    const isDone = this.#paintSheet(scene);
     for (const sprites of [this.sprites, this.smallSprites, this.plainSprites, this.tickSprites]) sprites.prepare(colours.version, pixelRatio);
     this.#clipped(scene, RULER_PX, () => (this.labels = drawLabels(context, scene, this.sprites, this.smallSprites, ideal)));
     this.#clipped(scene, 0, () => {
@@ -73,8 +73,8 @@ export class Painter {
     this.rowsKey = key;
   }
 
-  /** Whether every row in sight could be brought up to date. */
-  #updateSheet(scene) {
+  /** Whether every row in sight could be brought up to date; those that were not stand for others for the moment. */
+  #paintSheet(scene) {
     const { layout, trace, firstColumn, nsPerColumn } = scene;
     const lanes = layout.lanes.length;
     const laneOf = (row) => {
@@ -85,9 +85,9 @@ export class Painter {
       scene.colours, this.budgetMs);
     const changedStep = Math.floor(trace.steps.changedFromNs / nsPerColumn);
     trace.steps.changedFromNs = Infinity;
-    if (!isDone) this.sheet.forget();
-    this.sheet.update(scene, Math.min(changed, changedStep), (context, part) => this.#showRows(context, part));
-    if (!isDone) this.sheet.forget();
+    const from = this.wasDone && isDone ? Math.min(changed, changedStep) : -Infinity;
+    this.wasDone = isDone;
+    this.sheet.paint(this.context, scene, from, isDone, (context, part) => this.#showRows(context, part));
     return isDone;
   }
 

@@ -18,7 +18,7 @@ export class Scene {
 
   /** The same for columns [from, to) alone, drawn from `leftPx` on. */
   part(from, to, leftPx) {
-    const part = Object.create(this);
+    const part = Object.assign(Object.create(Scene.prototype), this); // a scene as another's prototype would be slow
     part.firstColumn = from;
     part.columns = to - from;
     part.leftPx = leftPx;

@@ -1,8 +1,9 @@
 /**
  * The lanes as one picture that is kept between frames: ground, hatching and spans, without what is written on them.
  *
- * It is a ring of columns: column c of the run lies at c modulo the width. A pan draws the columns that came into
- * sight over those that left it, and moves nothing; a frame copies the ring to the screen in two pieces.
+ * It is a ring of columns: column c of the run lies at c - zero modulo the width. A pan draws the columns that came into
+ * sight over those that left it, and moves nothing; a frame copies the ring to the screen in two pieces. While every
+ * frame differs in all columns, as in a zoom, nothing is worth keeping: it is drawn to the screen at once.
  */
 
 import { LANE } from "../core/kinds.js";
@@ -30,6 +31,7 @@ export class Sheet {
     this.hatch = new Hatch();
     this.key = "";
     this.from = this.to = 0; // the columns it holds
+    this.zero = 0;
   }
 
   resize(columns, height) {
@@ -39,48 +41,63 @@ export class Sheet {
     this.key = "";
   }
 
-  /** Brings it up to the scene; columns from `changed` on are drawn anew, and `showRows(context, part)` draws spans. */
-  update(scene, changed, showRows) {
+  /**
+   * Shows the scene on a canvas whose transform is in CSS pixels; columns from `changed` on are drawn anew, and
+   * `showRows(context, part)` draws spans. `isDone`: whether these are as the next frame will want them.
+   */
+  paint(context, scene, changed, isDone, showRows) {
     this.hatch.prepare(scene.colours, scene.pixelRatio, this.canvas.width, this.canvas.height);
     const key = [scene.nsPerColumn, scene.scrollPx, scene.layout.id, scene.colours.version, scene.pixelRatio, idleStyle(scene)].join();
     const from = scene.firstColumn;
     const to = from + scene.columns;
-    if (key !== this.key || from >= this.to || to <= this.from) {
+    const isAnew = key !== this.key || from >= this.to || to <= this.from || changed <= from;
+    if (isAnew && (key !== this.shownKey || changed <= from || !isDone)) {
+      this.key = "";
+      this.#drawPart(context, scene, showRows);
+    } else {
+      this.#bring(scene, from, to, isAnew ? -Infinity : changed, showRows);
+      this.key = key;
+      this.#show(context, scene);
+    }
+    this.shownKey = key;
+  }
+
+  #bring(scene, from, to, changed, showRows) {
+    if (changed <= from) {
+      this.zero = from; // then nothing is drawn in pieces
       this.#draw(scene, from, to, showRows);
     } else {
       if (from < this.from) this.#draw(scene, from, Math.min(to, this.from + SEAM_COLUMNS), showRows);
-      const again = Math.max(from, Math.min(changed, to > this.to ? this.to - SEAM_COLUMNS : Infinity));
-      if (again < to) this.#draw(scene, again, to, showRows);
+      const again = Math.min(changed, to > this.to ? this.to - SEAM_COLUMNS : Infinity);
+      if (again < to) this.#draw(scene, Math.max(from, again), to, showRows);
     }
-    this.key = key;
     this.from = from;
     this.to = to;
   }
 
-  /** What it holds is good for nothing: some rows stand for others for the moment. */
-  forget() {
-    this.key = "";
-  }
-
   /** Columns [from, to), which the end of the ring may cut in two. */
   #draw(scene, from, to, showRows) {
-    const width = this.canvas.width;
+    const { canvas: { width }, context } = this;
     for (let begin = from; begin < to;) {
-      const at = ((begin % width) + width) % width;
+      const at = this.#placeOf(begin);
       const end = Math.min(to, begin + width - at);
-      this.#drawPart(scene.part(begin, end, at / scene.pixelRatio), showRows);
+      context.setTransform(scene.pixelRatio, 0, 0, scene.pixelRatio, 0, 0);
+      this.#drawPart(context, scene.part(begin, end, at / scene.pixelRatio), showRows);
       begin = end;
     }
   }
 
-  #drawPart(part, showRows) {
-    const { context } = this;
+  #placeOf(column) {
+    const { width } = this.canvas;
+    return (((column - this.zero) % width) + width) % width;
+  }
+
+  #drawPart(context, part, showRows) {
     context.save();
-    context.setTransform(part.pixelRatio, 0, 0, part.pixelRatio, 0, 0);
     context.beginPath();
     context.rect(part.leftPx, 0, part.widthPx - part.leftPx, part.heightPx);
     context.clip();
-    this.#drawGround(part);
+    this.#drawGround(context, part);
     drawGrid(context, part);
     showRows(context, part);
     drawStepLines(context, part);
@@ -88,13 +105,12 @@ export class Sheet {
   }
 
   /** The hatching is drawn over all lanes at once, and what is not a compute lane over it: far fewer pieces. */
-  #drawGround(part) {
-    const { context } = this;
+  #drawGround(context, part) {
     const { colours, leftPx, widthPx } = part;
     const width = widthPx - leftPx;
     context.fillStyle = colours.lane;
     context.fillRect(leftPx, 0, width, part.heightPx);
-    this.#drawIdle(part);
+    this.#drawIdle(context, part);
     context.fillStyle = colours.card;
     let freeFrom = 0;
     for (const slot of part.slots) {
@@ -118,29 +134,28 @@ export class Sheet {
   }
 
   /** Steps, from their first to their last work: what is busy is drawn over it. */
-  #drawIdle(part) {
+  #drawIdle(context, part) {
     const { steps } = part.trace;
     const { sorted } = steps;
     const [first, last] = steps.between(part.fromNs, part.toNs);
     if (first === last) return;
     const style = idleStyle(part);
-    if (style === "whole") this.#fill(part, style, sorted[0].startNs, sorted[sorted.length - 1].endNs);
-    else for (let at = first; at < last; at++) this.#fill(part, style, sorted[at].startNs, sorted[at].endNs);
+    if (style === "whole") this.#fill(context, part, style, sorted[0].startNs, sorted[sorted.length - 1].endNs);
+    else for (let at = first; at < last; at++) this.#fill(context, part, style, sorted[at].startNs, sorted[at].endNs);
   }
 
-  #fill(part, style, fromNs, toNs) {
+  #fill(context, part, style, fromNs, toNs) {
     const left = Math.max(part.snapped(part.x(fromNs)), part.leftPx);
     const right = Math.min(part.snapped(part.x(toNs)), part.widthPx);
     if (right <= left) return;
-    if (style === "hatch") return this.hatch.fill(this.context, part, left, right);
-    this.context.fillStyle = part.colours.hatchGround;
-    this.context.fillRect(left, 0, right - left, part.heightPx);
+    if (style === "hatch") return this.hatch.fill(context, part, left, right);
+    context.fillStyle = part.colours.hatchGround;
+    context.fillRect(left, 0, right - left, part.heightPx);
   }
 
-  /** Copies it to a canvas whose transform is in CSS pixels. */
-  show(context, scene) {
+  #show(context, scene) {
     const { width, height } = this.canvas;
-    const at = ((scene.firstColumn % width) + width) % width;
+    const at = this.#placeOf(scene.firstColumn);
     const left = Math.round(scene.leftPx * scene.pixelRatio);
     context.save();
     context.setTransform(1, 0, 0, 1, 0, 0);
