@@ -18,7 +18,7 @@ from typing import Any
 
 import plotly
 
-from dashboard.bench.place import browser, until
+from dashboard.bench.place import CannotMeasure, browser, until
 from dashboard.bench.stored_run import stored_run
 
 HELP = "the timeline's frames, appends and hits, with Plotly beside it"
@@ -30,6 +30,7 @@ PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 LANES, MANY_LANES = 64, 512
 MILLION = 1_000_000
 FIRST_FRAMES = 3
+FOLLOWED_PER_SECOND, FOLLOWED_SECONDS = 50_000, 60
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
@@ -39,6 +40,7 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
         figures = _ours(page, url) | _plotly(page, url) | {"first_frame_1m_ms": _first_frame(page, url)}
     order = (
         "redraw_1m_ms", "redraw_10k_ms", "plotly_redraw_10k_ms", "cached_pan_ms", "frame_p95_ms", "frame_p95_5m_ms",
+        "follow_50k_frame_p95_ms",
         "append_1000_ms", "append_max_ms", "plotly_append_1000_ms", "hit_test_us", "first_frame_1m_ms",
     )
     return {name: round(figures[name], 3) for name in order}
@@ -58,7 +60,12 @@ def _ours(page: Any, url: str) -> dict[str, float]:
     figures |= {"append_1000_ms": appended["median"], "append_max_ms": appended["longest"]}
     _open(page, url)
     page.evaluate(f"() => bench.fill({MANY_LANES}, {5 * MILLION})")
-    return figures | {"frame_p95_5m_ms": page.evaluate("() => bench.framesP95()")}
+    figures["frame_p95_5m_ms"] = page.evaluate("() => bench.framesP95()")
+    _open(page, url)
+    followed = page.evaluate(f"() => bench.followP95({LANES}, {FOLLOWED_PER_SECOND}, {FOLLOWED_SECONDS})")
+    if followed["spans"] < 0.98 * FOLLOWED_PER_SECOND * FOLLOWED_SECONDS or not followed["isFollowing"]:
+        raise CannotMeasure(f"The page took in {followed['spans']} spans in {FOLLOWED_SECONDS} s, or stopped following.")
+    return figures | {"follow_50k_frame_p95_ms": followed["p95"]}
 
 
 def _plotly(page: Any, url: str) -> dict[str, float]:

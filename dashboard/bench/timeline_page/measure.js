@@ -9,7 +9,7 @@ import { hit } from "/static/js/timeline/hit.js";
 import { ROWS_BUDGET_MS } from "/static/js/timeline/paint.js";
 import { Timeline } from "/static/js/timeline/timeline.js";
 import { measurePlotly } from "./plotly.js";
-import { dice, frames, makeRanks } from "./spans.js";
+import { MEAN_NS, dice, frames, makeRanks } from "./spans.js";
 import { frameGaps, median, nextFrame, quantile } from "./timing.js";
 
 const SEED = 5;
@@ -19,6 +19,7 @@ const HITS = 200_000;
 const APPENDS = 400;
 const APPENDS_A_FRAME = 2;
 const FRAMES_SECONDS = 6;
+const BATCH_MS = 100;
 
 const part = (name) => document.querySelector(`[data-part="${name}"]`);
 let timeline = null;
@@ -87,6 +88,24 @@ async function framesP95() {
   return quantile(gaps, 0.95);
 }
 
+/**
+ * p95 of the gaps between animation frames while the view follows a run that goes on as fast as the clock: every rank's
+ * spans of the last 100 ms come at once, as a batch does.
+ */
+async function followP95(rankCount, spansPerSecond, seconds) {
+  open(rankCount);
+  const perRank = spansPerSecond / rankCount;
+  const live = makeRanks(rankCount, SEED, 1e9 / perRank / MEAN_NS);
+  const beganMs = performance.now();
+  const timer = setInterval(() => {
+    const due = Math.floor(((performance.now() - beganMs) / 1000) * perRank);
+    if (due > live[0].made) timeline.append(live.map((rank) => rank.frame(due - rank.made)));
+  }, BATCH_MS);
+  const gaps = await frameGaps(seconds, () => {});
+  clearInterval(timer);
+  return { p95: quantile(gaps, 0.95), spans: timeline.trace.spans, isFollowing: timeline.isFollowing };
+}
+
 /** Median and longest ms of an append of 1,000 spans to a timeline that is on the screen and follows. */
 async function append() {
   timeline.follow(true);
@@ -133,4 +152,4 @@ async function plotly(rankCount, drawn, appended) {
   return measurePlotly([...frames(made, drawn)], [...frames(made, appended)]);
 }
 
-window.bench = { timeline: () => timeline, fill, redraw, cachedPan, framesP95, append, hitTest, firstFrame, plotly };
+window.bench = { timeline: () => timeline, fill, redraw, cachedPan, framesP95, followP95, append, hitTest, firstFrame, plotly };

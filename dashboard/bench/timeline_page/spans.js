@@ -25,13 +25,16 @@ function columns(count) {
   };
 }
 
+/** Of a span with its share of a gap, at the pace of 1. */
+export const MEAN_NS = 2e4 + 2e6 / 4 + 2e6 / 4 / 3;
+
 /**
  * One rank's spans, frame by frame: durations from 20 µs to 2 ms, every third one after a gap of the same sort.
- * Whoever calls `frame(count)` again gets the spans that follow.
+ * Whoever calls `frame(count)` again gets the spans that follow. `slower` stretches all times.
  */
 export class Rank {
-  constructor(rank, seed) {
-    this.rank = rank;
+  constructor(rank, seed, slower = 1) {
+    Object.assign(this, { rank, slower });
     this.next = dice(seed + rank * 7919);
     this.atNs = 0;
     this.made = 0;
@@ -41,8 +44,8 @@ export class Rank {
     const { next } = this;
     const spans = columns(count);
     for (let row = 0; row < count; row++, this.made++) {
-      const durationNs = 2e4 + 2e6 * next() ** 3;
-      if (this.made % 3 === 0) this.atNs += 2e6 * next() ** 3;
+      const durationNs = this.slower * (2e4 + 2e6 * next() ** 3);
+      if (this.made % 3 === 0) this.atNs += this.slower * 2e6 * next() ** 3;
       spans.start_ns[row] = this.atNs;
       spans.duration_ns[row] = durationNs;
       spans.kind[row] = KINDS[(next() * KINDS.length) | 0];
@@ -67,4 +70,4 @@ export function* frames(ranks, count) {
   }
 }
 
-export const makeRanks = (count, seed) => Array.from({ length: count }, (_, rank) => new Rank(rank, seed));
+export const makeRanks = (count, seed, slower = 1) => Array.from({ length: count }, (_, rank) => new Rank(rank, seed, slower));
