@@ -29,7 +29,7 @@ const { spec } = run;
 
 const { readBase, launchForm, plotly, person } = root.dataset;
 const opening = root.dataset.opening ? JSON.parse(root.dataset.opening) : null; // none in a page saved to a file
-const { timeline, place, showFollowing, after } = makeStage(part, run, {
+const { timeline, place, reader, showFollowing, after } = makeStage(part, run, {
   readBase, opening, hash: location.hash || root.dataset.view,
   moreKeys: [{ keys: ["r"], shown: ["R"], words: "remark on the chosen range, span or rank", press: () => panels.open("comments").then((view) => view?.begin()) }],
 });
@@ -53,7 +53,7 @@ bindGuide(root, panels);
 
 let link = null;
 const NO_STATS = { frames: 0, spans: 0, duplicates: 0, missing_frames: 0, missing_spans: 0, dropped_spans: 0, bytes: 0 };
-const surface = new Surface(timeline, () => run, () => link?.stats ?? NO_STATS);
+const surface = new Surface(timeline, () => run, () => link?.stats ?? NO_STATS, reader);
 window.lockstep = surface;
 
 /** The latest steps say how long the next ones will take. */

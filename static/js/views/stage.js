@@ -24,7 +24,8 @@ const windowReader = (readBase) => (fromNs, toNs, pixels, signal) => readBytes(
 /**
  * `part(name)` finds an element of the page; `hash`: what it opens at; `moreKeys`: the page's own; `opening`: what the
  * server says of how much to hold (dashboard/live/opening.py), null in a page that has no server. Returns
- * `{timeline, place, showFollowing, after}`: the third shows that the run has ended, the last is the cursor to begin with.
+ * `{timeline, place, reader, showFollowing, after}`: `showFollowing` shows that the run has ended, `after` is the cursor to
+ * begin with.
  */
 export function makeStage(part, { ranks, grid, stages, spec }, { readBase, opening, hash, moreKeys = [] }) {
   const parts = Object.fromEntries(PARTS.map((name) => [name, part(name)]));
@@ -38,5 +39,5 @@ export function makeStage(part, { ranks, grid, stages, spec }, { readBase, openi
   if (reader) bindReading(part, timeline, reader);
   const place = new Place(timeline, tools, hash, reader);
   if (opening?.sealed) reader.begin(opening.sealed);
-  return { timeline, place, showFollowing: bindFollowing(timeline, part), after: opening?.sealed?.after ?? null };
+  return { timeline, place, reader, showFollowing: bindFollowing(timeline, part), after: opening?.sealed?.after ?? null };
 }

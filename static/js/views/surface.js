@@ -9,6 +9,7 @@
  *   stats             of the connection (core/live.js)
  *   complete          whether the run is sealed and all of it is here
  *   view(), setView(fromNs, toNs)
+ *   reading()         whether detail in sight is being read from the server: "", "reading" or "failed"
  */
 
 import { spanDigest } from "../timeline/digest.js";
@@ -16,8 +17,9 @@ import { spanDigest } from "../timeline/digest.js";
 const MOST_SAMPLES = 20_000;
 
 export class Surface {
-  constructor(timeline, getRun, getStats) {
+  constructor(timeline, getRun, getStats, reader = null) {
     this.timeline = timeline;
+    this.reader = reader;
     this.firstSpanAtMs = null;
     this.latencySamples = [];
     this.openedMs = performance.timeOrigin + performance.now(); // what ended before is history, and tells nothing of its way
@@ -48,6 +50,10 @@ export class Surface {
 
   setView(fromNs, toNs) {
     this.timeline.setRange(fromNs, toNs);
+  }
+
+  reading() {
+    return this.reader?.status ?? "";
   }
 
   /** Notes the ends of spans that the next drawn frame will show. */

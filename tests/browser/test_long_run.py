@@ -1,0 +1,143 @@
+"""A stored run of more spans than a page holds, from the real server: opened by cells, read by windows, true in what it says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from dashboard.bench.stores import BenchRun, fill, make_runs, server
+from dashboard.bench.synthetic import Shape
+from dashboard.live.opening import IN_PAGE_SPANS
+from tests.browser.static_server import until
+from trainer.trace.store import StoreReader
+
+pytestmark = pytest.mark.browser
+
+SHAPE = Shape(copies=16, stages=8)
+MOST_HELD = 400_000  # of what is in sight and beside it
+IS_READ = "window.lockstep?.complete && !window.lockstep.timeline.camera.glide && window.lockstep.reading() === ''"
+WATCH_SHIFTS = """
+  window.shifts = [];
+  new PerformanceObserver((list) => { for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifts.push(entry.value); })
+    .observe({ type: "layout-shift", buffered: true });
+"""
+
+
+@pytest.fixture(scope="module")
+def long_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BenchRun, int]]:
+    home = tmp_path_factory.mktemp("home")
+    (made,) = make_runs(home, 1, SHAPE)
+    fill(made.store, SHAPE, IN_PAGE_SPANS + 1, has_figures=True)
+    with server(home) as port:
+        yield made, port
+
+
+@pytest.fixture
+def opened(page: Page, long_run: tuple[BenchRun, int]) -> Iterator[Page]:
+    run, port = long_run
+    trouble: list[str] = []
+    page.on("pageerror", lambda error: trouble.append(str(error)))
+    page.on("console", lambda message: trouble.append(message.text) if "Content Security Policy" in message.text else None)
+    page.add_init_script(WATCH_SHIFTS)
+    page.goto(f"http://127.0.0.1:{port}/s/{run.token}/")
+    until(page, IS_READ)
+    yield page
+    assert not trouble, trouble
+
+
+def see(page: Page, from_ns: float, to_ns: float) -> None:
+    page.evaluate("([from, to]) => window.lockstep.setView(from, to)", [from_ns, to_ns])
+    until(page, f"{IS_READ} && (window.lockstep.view().fromNs - {from_ns}) < 1000")
+
+
+def held(page: Page) -> dict[str, Any]:
+    return page.evaluate("() => ({ spans: window.lockstep.spans, total: window.lockstep.timeline.trace.total })")
+
+
+def test_it_opens_on_its_last_steps_and_says_how_many_spans_there_are(opened: Page, long_run: Any, picture: Any) -> None:
+    run, _ = long_run
+    spans = StoreReader(run.store).manifest.spans
+    assert held(opened)["total"] == spans and 0 < held(opened)["spans"] < MOST_HELD
+    expect(opened.locator('[data-part="range"]')).to_contain_text(f"{spans:,} spans")
+    expect(opened.locator('[data-part="empty"]')).to_be_hidden()
+    assert opened.evaluate("() => window.lockstep.stats.missing_spans") == 0
+    assert opened.evaluate("() => window.lockstep.timeline.painter.labels") > 20
+    picture(opened, "last-steps")
+
+
+def test_the_whole_of_it_is_drawn_and_a_window_of_it_is_exact(opened: Page, long_run: Any, picture: Any) -> None:
+    run, _ = long_run
+    reader = StoreReader(run.store)
+    head = reader.manifest
+    see(opened, head.start_ns, head.end_ns)
+    expect(opened.locator('[data-part="totals-title"]')).to_have_text("Range in sight, all ranks · about")
+    drawn = opened.evaluate("""() => {
+      const { timeline } = window.lockstep, { rows, canvas } = timeline.painter, scene = timeline.scene();
+      const at = scene.firstSlot * timeline.layout.lanes.length * rows.columns;
+      return rows.pixels.subarray(at, at + rows.columns).filter(Boolean).length / rows.columns;
+    }""")
+    assert drawn > 0.9
+    picture(opened, "whole")
+    row = next(row for row in reader.steps() if row["step"] == 40)
+    see(opened, row["work_start_ns"], row["work_end_ns"])
+    expect(opened.locator('[data-part="totals-title"]')).to_have_text("Range in sight, all ranks")
+    busy = opened.evaluate("""([from, to]) => Array.from(window.lockstep.timeline.trace.ranks,
+      (_, rank) => window.lockstep.timeline.trace.totals(from, to, rank).totalNs.slice(1, 5).reduce((sum, ns) => sum + ns, 0))""",
+                           [row["work_start_ns"], row["work_end_ns"]])
+    assert busy == pytest.approx(row["busy_ns"], rel=1e-9)
+    assert held(opened)["spans"] < MOST_HELD
+    picture(opened, "one-step")
+
+
+def test_spans_that_were_read_can_be_chosen_searched_and_listed(opened: Page, long_run: Any) -> None:
+    run, _ = long_run
+    row = next(row for row in StoreReader(run.store).steps() if row["step"] == 60)
+    see(opened, row["work_start_ns"], row["work_end_ns"])
+    surface = opened.locator('[data-part="scroller"]')
+    surface.focus()
+    opened.keyboard.press("ArrowRight")
+    expect(opened.locator('[data-part="details"]')).to_contain_text("step 60")
+    opened.keyboard.press("]")
+    expect(opened.locator('[data-part="details"]')).to_contain_text("step 60")
+    until(opened, "location.hash.includes('span=')")
+    address = opened.url
+    opened.fill('[data-part="search"]', "kind:forward rank:0")
+    expect(opened.locator('[data-part="found"]')).to_have_text(re.compile(r"\d+ in what is read$"))
+    opened.goto("about:blank")
+    opened.goto(address)
+    until(opened, f"{IS_READ} && window.lockstep.timeline.selected")
+    expect(opened.locator('[data-part="details"]')).to_contain_text("step 60")
+
+
+def test_a_window_that_cannot_be_read_is_said_while_coarser_cells_stay(opened: Page, long_run: Any, picture: Any) -> None:
+    run, _ = long_run
+    head = StoreReader(run.store).manifest
+    middle_ns = (head.start_ns + head.end_ns) / 2
+    opened.route("**/window/?*", lambda route: route.abort())
+    opened.evaluate("(at) => window.lockstep.setView(at - 3e7, at + 3e7)", middle_ns)
+    reading = opened.locator('[data-part="reading"]')
+    expect(reading).to_contain_text("Detail could not be read: The server does not answer. Trying again in")
+    assert opened.evaluate("() => window.lockstep.timeline.painter.rows.pixels.some(Boolean)")
+    picture(opened, "failed")
+    opened.unroute("**/window/?*")
+    expect(reading).to_have_text("", timeout=20_000)
+    until(opened, f"{IS_READ} && window.lockstep.timeline.trace.holds({middle_ns} - 3e7, {middle_ns} + 3e7)")
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_nothing_moves_while_detail_is_read(opened: Page, long_run: Any, picture: Any, width: int) -> None:
+    opened.set_viewport_size({"width": width, "height": 900})
+    until(opened, IS_READ)
+    head = StoreReader(long_run[0].store).manifest
+    opened.evaluate("() => window.shifts.splice(0)")
+    for share in (0.2, 0.7):
+        at = head.start_ns + share * (head.end_ns - head.start_ns)
+        for half_ns in (1e9, 5e7, 4e6):
+            see(opened, at - half_ns, at + half_ns)
+    assert opened.evaluate("() => window.shifts.reduce((sum, shift) => sum + shift, 0)") < 0.001
+    assert opened.evaluate("() => document.documentElement.scrollWidth") <= width
+    picture(opened, f"{width}")
