@@ -17,8 +17,8 @@ from dashboard.bench.synthetic import Shape
 from dashboard.conf import ROOT
 from dashboard.stack.ports import listen
 from trainer.folder import run_folder, store_folder
-from trainer.lifeline import tied_command
 from trainer.grid import Grid
+from trainer.lifeline import tied_command
 from trainer.spec import GridSpec
 from trainer.trace.step_figures import StepFigures
 from trainer.trace.store import StoreWriter

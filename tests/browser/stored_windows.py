@@ -1,4 +1,4 @@
-"""A stored run behind a page's window requests, answered by the product's own code, and its spans as the truth to compare with."""
+"""A stored run behind a page's window requests, answered by the product's own code; its spans are the truth to compare with."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ class StoredRun:
         self.frames = [frame for step in steps(SHAPE, -(-spans // SHAPE.spans_a_step)) for frame in step]
         fill(folder, SHAPE, spans)
         self.reader = StoreReader(folder)
-        columns = [np.concatenate([frame.spans[name] for frame in self.frames]) for name in ("lane", "kind", "start_ns", "duration_ns")]
+        names = ("lane", "kind", "start_ns", "duration_ns")
+        columns = [np.concatenate([frame.spans[name] for frame in self.frames]) for name in names]
         rank = np.concatenate([np.full(len(frame.spans["kind"]), frame.rank) for frame in self.frames])
         lane, kind, start, duration = (column.astype(np.int64) for column in columns)
         self.spans = np.stack([rank, lane, kind, start, start + duration], axis=1)
@@ -50,13 +51,14 @@ class StoredRun:
         for start, duration, kind in self.of(rank, lane).tolist():
             if kind == Kind.WAIT:
                 continue
-            for cell in range(max(first, start // cell_ns), min(first + count - 1, (start + max(duration, 1) - 1) // cell_ns) + 1):
-                shares[cell - first] += max(1e-9, (min(start + duration, (cell + 1) * cell_ns) - max(start, cell * cell_ns)) / cell_ns)
+            end = start + duration
+            for cell in range(max(first, start // cell_ns), min(first + count - 1, max(end - 1, start) // cell_ns) + 1):
+                shares[cell - first] += max(1e-9, (min(end, (cell + 1) * cell_ns) - max(start, cell * cell_ns)) / cell_ns)
         return shares
 
 
 class Answers:
-    """What a page's window requests get. `failures`: how many of the next are refused; `stalls`: how many are not answered at all."""
+    """What a page's window requests get. `failures`: how many of the next are refused; `stalls`: how many get no answer."""
 
     def __init__(self, page: Page, run: StoredRun):
         self.run, self.failures, self.stalls, self.queries = run, 0, 0, list[dict[str, str]]()

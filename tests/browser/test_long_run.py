@@ -22,7 +22,8 @@ MOST_HELD = 400_000  # of what is in sight and beside it
 IS_READ = "window.lockstep?.complete && !window.lockstep.timeline.camera.glide && window.lockstep.reading() === ''"
 WATCH_SHIFTS = """
   window.shifts = [];
-  new PerformanceObserver((list) => { for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifts.push(entry.value); })
+  const unasked = (list) => list.getEntries().filter((one) => !one.hadRecentInput);
+  new PerformanceObserver((list) => window.shifts.push(...unasked(list).map(({ value }) => value)))
     .observe({ type: "layout-shift", buffered: true });
 """
 

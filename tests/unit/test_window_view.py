@@ -80,6 +80,7 @@ def test_a_window_of_many_spans_holds_cells_lane_by_lane(people, writer, monkeyp
     cells = windows.cells(reader, windows.window_of(reader, reader.manifest.start_ns, reader.manifest.end_ns, 50, 2, 10))
     assert (head["form"], head["lanes"], head["cells"]) == (window_message.CELLS, *cells.kind.shape)
     assert (head["from_ns"], head["cell_ns"]) == (cells.window.from_ns, 1 << cells.window.bits)
+    assert head["settled_ns"] == reader.settled_ns
     at = window_message.HEAD.size
     for plane, dtype in ((cells.lanes, "<u4"), (cells.kind, "u1"), (cells.of_kind, "u1"), (cells.coverage, "u1")):
         assert np.array_equal(np.frombuffer(answer.content, dtype, plane.size, at), plane.ravel())

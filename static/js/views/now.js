@@ -107,10 +107,12 @@ export class Now {
     this.cards.get("bubble").note.title = (hasTheory(run) ? `theory ${run.theory.formula}` : words) + ofIdeal;
   }
 
-  /** Worked out once a step, from the spans that the page holds. */
+  /** Worked out once a step, from the spans that the page holds, else from what the recorder summed up of them. */
   #exposed(recent, row, ended) {
-    for (const { step, start_ns: fromNs, end_ns: toNs } of recent.slice(-TREND_OF)) {
-      if (!this.exposed.has(step) && toNs <= this.trace.lastEndNs) this.exposed.set(step, exposedShare(this.trace, fromNs, toNs));
+    for (const each of recent.slice(-TREND_OF)) {
+      if (this.exposed.has(each.step) || each.end_ns > this.trace.lastEndNs) continue;
+      const share = exposedShare(this.trace, each.start_ns, each.end_ns);
+      this.exposed.set(each.step, Number.isFinite(share) ? share : recordedShare(each));
     }
     const last = row ? this.exposed.get(row.step) ?? NaN : NaN;
     const typical = median([...this.exposed.values()]);
@@ -159,6 +161,11 @@ export class Now {
     card.note.title = note; // a narrow card cuts it off
     card.note.dataset.tone = tone;
   }
+}
+
+/** As exposedShare (timeline/exposed.js) has it, from a step's row of figures. */
+function recordedShare({ start_ns: fromNs, end_ns: toNs, communication_ns: talk = [], hidden_ns: hidden = [] }) {
+  return talk.length ? talk.reduce((sum, ns, rank) => sum + ns - hidden[rank], 0) / (talk.length * (toNs - fromNs)) : NaN;
 }
 
 const hasTheory = (run) => Number.isFinite(run.theory?.bubble_share) && run.spec.grid.pp > 1;
