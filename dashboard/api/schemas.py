@@ -84,6 +84,7 @@ class RunOut(Schema):
     spec: dict[str, Any]
     grid: list[dict[str, int]]
     stages: list[list[int]]
+    places: dict[str, list[int]]
     theory: dict[str, Any]
 
 

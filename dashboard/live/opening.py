@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TypedDict
 
 import numpy as np
 
 from dashboard.live.cursor import AfterSealed
 from dashboard.runs.stored import store_of
+from trainer.trace.manifest import ForeignStore
 from trainer.trace.store import StoreReader
+
+log = logging.getLogger(__name__)
 
 IN_PAGE_SPANS = 2_000_000  # about 130 MB in a browser
 TAIL_SPANS = 500_000  # of a run that goes on, the latest come through the socket: what is settled lies before them
@@ -30,7 +34,11 @@ class Opening(TypedDict):
 
 
 def opening_of(run_id: str) -> Opening:
-    return opening(store_of(run_id), IN_PAGE_SPANS, TAIL_SPANS)
+    try:
+        return opening(store_of(run_id), IN_PAGE_SPANS, TAIL_SPANS)
+    except ForeignStore as foreign:  # the page tells of the run all the same
+        log.error("what run %s recorded is not shown: %s", run_id, foreign)
+        return {"most_spans": IN_PAGE_SPANS, "sealed": None}
 
 
 def opening(reader: StoreReader, most_spans: int, tail_spans: int) -> Opening:

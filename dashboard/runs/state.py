@@ -10,6 +10,7 @@ from dashboard.runs.models import Run
 from dashboard.runs.services import place_in_queue
 from dashboard.runs.waiting import waits_for
 from trainer.grid import Grid
+from trainer.placement import Placement
 from trainer.schedules import stages_of
 from trainer.schedules.theory import bubble_formula, bubble_share
 from trainer.spec import JobSpec
@@ -42,6 +43,7 @@ def as_dict(run: Run, place: int | None = None) -> dict[str, Any]:
         "spec": spec.model_dump(mode="json"),  # whole, also where the job was stored before a field came to be
         "grid": _addresses(spec),
         "stages": stages_of(spec),  # by place in the pipeline
+        "places": _places(spec),
         "theory": {"bubble_share": bubble_share(spec), "formula": bubble_formula(spec)},
     }
 
@@ -54,6 +56,14 @@ def for_page(run: Run) -> dict[str, Any]:
 def _addresses(spec: JobSpec) -> list[dict[str, int]]:
     grid = Grid.of(spec.grid)
     return [asdict(grid.address(rank)) for rank in range(grid.ranks)]
+
+
+def _places(spec: JobSpec) -> dict[str, list[int]]:
+    """The server and the rack of every rank, where links between them are modelled; else nothing says where ranks are."""
+    if spec.links.kind == "real":
+        return {}
+    placement = Placement.of(spec.grid, spec.placement)
+    return {"server": list(placement.servers), "rack": list(placement.racks)}
 
 
 def unix_ms(moment: datetime | None) -> int | None:

@@ -25,6 +25,39 @@ def test_ranks_are_grouped_by_an_axis_and_every_one_is_there_once(bench: Page) -
     assert ungrouped == [["", [0, 1, 2, 3, 4, 5]]]
 
 
+def test_ranks_are_grouped_by_the_servers_and_racks_that_hold_them(bench: Page) -> None:
+    axes, by_server, by_rack = run(bench, GRID + """
+      const places = { server: [0, 0, 1, 1, 2, 2], rack: [0, 0, 0, 0, 1, 1] };
+      const names = (more) => b.arrange.axesOf({ dp: 2, pp: 3 }, more).map(({ axis }) => axis);
+      const groups = (by) => arrange({ by, places }).map(({ key, label, ranks }) => [key, label, ranks]);
+      return [[names({}), names(places), names({ server: [0, 0], rack: [0, 0] })], groups("server"), groups("rack")];
+    """)
+    assert axes == [["pp", "dp"], ["pp", "dp", "server", "rack"], ["pp", "dp"]]
+    assert by_server == [["server0", "server 0", [0, 1]], ["server1", "server 1", [2, 3]], ["server2", "server 2", [4, 5]]]
+    assert by_rack == [["rack0", "rack 0", [0, 1, 2, 3]], ["rack1", "rack 1", [4, 5]]]
+
+
+def test_spans_of_a_rank_with_several_stages_say_which_where_there_is_room(bench: Page) -> None:
+    wide, narrow, plain = run(bench, """
+      const { timeline } = b;
+      const frame = spans.frameOf(0, [0, 1, 2].map((at) => ({ start: at * 1e8, duration: 9e7, kind: 1, step: 0, microBatch: at })));
+      frame.spans.stage = Int16Array.from([0, 4, 0]);
+      timeline.append([frame]);
+      const sprites = { get: (text) => ({ canvas: text, widthPx: 8 * text.length, heightPx: 16 }) };
+      const written = (widthNs, hasChunks) => {
+        timeline.hasChunks = hasChunks;
+        timeline.setRange(0, widthNs);
+        const shown = [];
+        const context = { drawImage: (text) => shown.push(text), fillRect() {}, beginPath() {}, roundRect() {}, fill() {} };
+        b.labels.drawLabels(context, timeline.scene(), sprites, sprites, null);
+        return shown.filter((text) => !text.includes("ms"));
+      };
+      return [written(3e8, true), written(4e9, true), written(3e8, false)];
+    """)
+    assert wide == ["F0 s0", "F1 s4", "F2 s0"]
+    assert narrow == plain == ["F0", "F1", "F2"]
+
+
 def test_the_rank_that_worked_longest_comes_first_in_its_group(bench: Page) -> None:
     assert run(bench, GRID + """
       const lateness = b.arrange.latenessOf([10, 20, 30, 40, 20, 10]);

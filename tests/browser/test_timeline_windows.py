@@ -243,6 +243,36 @@ def test_a_live_run_that_outgrows_the_page_keeps_its_latest_spans_and_cells_of_t
     assert run(page, f"return timeline.trace.holds({end_ns * 0.2}, {end_ns * 0.2 + 30 * MS})") is True
 
 
+def test_a_page_that_opens_in_the_middle_of_a_live_run_holds_its_end_and_reads_the_rest(
+    page: Page, answers: Answers, stored: StoredRun
+) -> None:
+    """What comes live is held from a time on; what a slower rank tells late of the time before is left to windows."""
+    from_ns = int(stored.sealed["end_ns"] * 0.8)
+    told = stored.spans[stored.spans[:, 4] > from_ns - 20 * MS]
+    told = told[np.argsort(told[:, 4], kind="stable")]
+    sealed = stored.sealed | {"held_from_ns": from_ns, "spans_before": len(stored.spans) - len(told)}
+    page.evaluate("(rows) => { window.recorded = rows; }", told.tolist())
+    run(page, f"""
+      timeline.follow(false);
+      window.reader = w.openReader(timeline, {{ sealed: {json.dumps(sealed)} }});
+      for (let rank = 0; rank < 8; rank++) {{
+        timeline.append([spans.frameOf(rank, recorded.filter((row) => row[0] === rank)
+          .map(([, lane, kind, start, end]) => ({{ lane, kind, start, duration: end - start }})))]);
+      }}
+      await w.settled(reader);
+    """)
+    for low in (from_ns - 100 * MS, from_ns - 40 * MS, from_ns - 300 * MS):
+        go(page, low, low + 90 * MS)
+        merged = run(page, "return timeline.trace.cover.held.merged.map(([from, to]) => [from, Math.min(to, 1e18)])")
+        assert any(begin <= low and end >= low + 90 * MS for begin, end in merged)
+        for rank in range(8):
+            for lane in range(4):
+                wanted = [row for row in stored.of(rank, lane).tolist()
+                          if any(row[0] < end and row[0] + max(row[1], 1) > begin for begin, end in merged)]
+                assert run(page, f"return w.held(timeline, {rank}, {lane});") == wanted
+    assert run(page, "return timeline.trace.total") == len(stored.spans)
+
+
 def test_what_is_not_settled_yet_is_asked_for_again(page: Page, answers: Answers, stored: StoredRun) -> None:
     answers.settled_ns = 0.0
     run(page, f"""

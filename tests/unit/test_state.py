@@ -5,7 +5,7 @@ import json
 import pytest
 
 from dashboard.runs import services
-from dashboard.runs.models import State
+from dashboard.runs.models import Run, State
 from dashboard.runs.state import as_dict
 from trainer.presets import PRESETS, preset
 
@@ -27,6 +27,15 @@ def test_a_queued_run_says_its_place_and_what_it_will_be():
 def test_ranks_of_several_stages_say_which():
     told = as_dict(services.launch(preset("pipeline-zb-v").spec, None))
     assert told["stages"] == [[0, 7], [1, 6], [2, 5], [3, 4]]
+
+
+def test_where_ranks_are_is_said_where_links_are_modelled(db):
+    grid = {"dp": 2, "pp": 2, "tp": 2}
+    assert as_dict(Run(spec_json={"grid": grid}), place=0)["places"] == {}
+    links = {"links": {"kind": "modelled"}, "placement": {"gpus_per_server": 2, "servers_per_rack": 2}, "pace": {"kind": "paced"}}
+    assert as_dict(Run(spec_json={"grid": grid, **links}), place=0)["places"] == {
+        "server": [0, 0, 1, 1, 2, 2, 3, 3], "rack": [0, 0, 0, 0, 1, 1, 1, 1],
+    }
 
 
 def test_a_run_that_failed_says_when_and_why():

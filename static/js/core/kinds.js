@@ -60,6 +60,9 @@ const flags = (kinds) => {
 export const IS_MODEL_WORK = flags(MODEL_WORK);
 export const IS_COLLECTIVE = flags(ALL_KINDS.filter((kind) => kind >= KIND.ALL_REDUCE && kind <= KIND.BARRIER));
 
+/** "F3 s4": the stage, which tells apart the chunks of a rank that holds several. */
+export const markedLabelOf = (kind, microBatch, stage) => (stage >= 0 && IS_MODEL_WORK[kind] ? `${labelOf(kind, microBatch)} s${stage}` : labelOf(kind, microBatch));
+
 /** "F3", "B0", "opt": what is written inside a span, empty where nothing is. */
 export function labelOf(kind, microBatch) {
   const letter = KIND_LETTER[kind];

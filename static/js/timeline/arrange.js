@@ -2,29 +2,31 @@
 
 import { Layout } from "./layout.js";
 
-/** The axes of the grid a run can be grouped by, from the outermost; `words` name one group. */
+/** What ranks can be grouped by: the axes of the grid, and where they are; `words` name one group. */
 export const AXES = [
   { axis: "pp", name: "stage", words: (index, stages) => (stages.length > 1 ? `stages ${stages.join(", ")}` : `stage ${stages[0] ?? index}`) },
   { axis: "dp", name: "copy", words: (index) => `copy ${index}` },
   { axis: "cp", name: "part", words: (index) => `part ${index}` },
   { axis: "tp", name: "slice", words: (index) => `slice ${index}` },
   { axis: "ep", name: "expert", words: (index) => `expert ${index}` },
+  { axis: "server", name: "server", words: (index) => `server ${index}` },
+  { axis: "rack", name: "rack", words: (index) => `rack ${index}` },
 ];
 
-/** The axes along which a run has more than one rank. */
-export const axesOf = (gridSizes) => AXES.filter(({ axis }) => (gridSizes[axis] ?? 1) > 1);
+/** Those along which a run has more than one rank. */
+export const axesOf = (gridSizes, places = {}) => AXES.filter(({ axis }) => (gridSizes[axis] ?? new Set(places[axis]).size) > 1);
 
 /**
- * `[{key, label, ranks, isFolded}]`, every rank once. `by` is an axis, or "" for one group without a label; `folded`
- * holds keys; with `lateness` (ns by rank) the latest ranks of a group come first, else the order is that of the ranks.
+ * `[{key, label, ranks, isFolded}]`, every rank once. `by` is an axis, or "" for one group without a label; `places`
+ * has each rank's server and rack; `folded` holds keys; with `lateness` (ns by rank) the latest ranks of a group come first, else the order is that of the ranks.
  */
-export function arrange({ ranks, grid = [], stages = [], by = "", folded = new Set(), lateness = null }) {
+export function arrange({ ranks, grid = [], stages = [], places = {}, by = "", folded = new Set(), lateness = null }) {
   const axis = AXES.find((each) => each.axis === by);
   const byKey = new Map();
   for (let rank = 0; rank < ranks; rank++) {
-    const index = axis ? grid[rank]?.[by] ?? 0 : 0;
+    const index = axis ? grid[rank]?.[by] ?? places[by]?.[rank] ?? 0 : 0;
     const key = axis ? `${by}${index}` : "";
-    if (!byKey.has(key)) byKey.set(key, { key, label: axis ? axis.words(index, stages[index] ?? []) : "", index, ranks: [] });
+    if (!byKey.has(key)) byKey.set(key, { key, label: axis ? axis.words(index, by === "pp" ? stages[index] ?? [] : []) : "", index, ranks: [] });
     byKey.get(key).ranks.push(rank);
   }
   const groups = [...byKey.values()].sort((one, other) => one.index - other.index);
@@ -47,9 +49,9 @@ export function latenessOf(busyNs) {
 
 /** What the visitor chose of all that, and the layout that follows from it. */
 export class Arrangement {
-  constructor({ ranks, grid, gridSizes, stages }) {
-    Object.assign(this, { ranks, grid, stages, by: "", folded: new Set(), isSorted: false, isBare: false });
-    this.axes = axesOf(gridSizes);
+  constructor({ ranks, grid, gridSizes, stages, places }) {
+    Object.assign(this, { ranks, grid, stages, places, by: "", folded: new Set(), isSorted: false, isBare: false });
+    this.axes = axesOf(gridSizes, places);
     this.#layOut(null);
   }
 

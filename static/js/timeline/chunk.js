@@ -10,6 +10,8 @@ import { KIND, KINDS } from "../core/kinds.js";
 
 export const CHUNK_SPANS = 1024;
 export const LEVELS = 5;
+/** Spans of a lane do not overlap by contract; a search looks back this far for those that do anyway. */
+export const LOOK_BACK_SPANS = 8;
 
 /** Where each level's groups begin: 256 groups of 4, 64 of 16, 16 of 64, 4 of 256, 1 of 1,024. */
 export const LEVEL_AT = [0, 256, 320, 336, 340];
@@ -136,8 +138,25 @@ export class Chunk {
     return before - kept;
   }
 
-  /** Busy time inside a range, from row `row` on: by groups where they lie inside. */
-  busyWithin(fromNs, toNs, row) {
+  /** The first row that may reach into what follows a time. */
+  #reaching(timeNs) {
+    return Math.max(0, this.upper(timeNs) - 1 - LOOK_BACK_SPANS);
+  }
+
+  /** Adds to `totalNs` and `counts` (by kind) what lies in a range, row by row. */
+  addTotals(fromNs, toNs, totalNs, counts) {
+    for (let row = this.#reaching(fromNs); row < this.spans && this.start_ns[row] < toNs; row++) {
+      const start = this.start_ns[row];
+      const inside = Math.min(toNs, start + this.duration_ns[row]) - Math.max(fromNs, start);
+      if (inside <= 0) continue;
+      totalNs[this.kind[row]] += inside;
+      counts[this.kind[row]]++;
+    }
+  }
+
+  /** Busy time inside a range: by groups where they lie inside. */
+  busyWithin(fromNs, toNs) {
+    let row = this.#reaching(fromNs);
     const { start_ns: starts, duration_ns: durations, kind: kinds, spans, endNs, busyNs } = this;
     let sum = 0;
     while (row < spans && starts[row] < toNs) {

@@ -1,6 +1,6 @@
-/** What is written into spans that are wide enough (F0 … B7), and into gaps ("idle 38.2 ms"). */
+/** What is written into spans that are wide enough (F0 … B7, "F0 s4" where a rank holds several stages), and into gaps ("idle 38.2 ms"). */
 
-import { KIND, LANE, labelOf } from "../core/kinds.js";
+import { KIND, LANE, labelOf, markedLabelOf } from "../core/kinds.js";
 import { durationNs } from "../core/format.js";
 import { measuredPx } from "./ideal.js";
 
@@ -47,7 +47,8 @@ function drawLane(context, scene, sizes, lane, top, heightAt) {
     if (endNs - startNs < NARROWEST_SPAN_PX * nsPerPx) continue;
     const text = labelOf(kind, lane.microBatchOf(place));
     if (!text) continue;
-    written += drawText(context, scene, sizes.map((sprites) => sprites.get(text, scene.colours.onKind[kind])),
+    const texts = scene.hasChunks ? [markedLabelOf(kind, lane.microBatchOf(place), lane.stageOf(place)), text] : [text];
+    written += drawText(context, scene, texts.flatMap((each) => sizes.map((sprites) => sprites.get(each, scene.colours.onKind[kind]))),
       Math.max(startNs, fromNs), Math.min(endNs, toNs), top, height);
   }
   return written + drawGap(context, scene, gapSprites, freeFromNs, toNs, top, heightAt(freeFromNs));
@@ -96,7 +97,7 @@ function drawGap(context, scene, sprites, fromNs, toNs, top, height) {
   return written;
 }
 
-/** In the largest size that fits. */
+/** The first that fits: with the stage rather than without, large rather than small. */
 function drawText(context, scene, sprites, startNs, endNs, top, height) {
   const left = scene.x(startNs);
   const width = (endNs - startNs) / scene.nsPerPx;

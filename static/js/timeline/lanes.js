@@ -5,10 +5,7 @@
  */
 
 import { KINDS, LANES } from "../core/kinds.js";
-import { CHUNK_SPANS, Chunk } from "./chunk.js";
-
-/** Spans of a lane do not overlap by contract; a search looks back this far for those that do anyway. */
-const LOOK_BACK_SPANS = 8;
+import { CHUNK_SPANS, Chunk, LOOK_BACK_SPANS } from "./chunk.js";
 
 /** Who draws lanes: 0 the timeline, 1 the small map above it. */
 const DRAWINGS = 2;
@@ -205,6 +202,10 @@ export class Lane {
     return this.chunks[chunkOf(place)].micro_batch[rowOf(place)];
   }
 
+  stageOf(place) {
+    return this.chunks[chunkOf(place)].stage[rowOf(place)];
+  }
+
   /** A copy of one span that stays true whatever comes in. */
   spanAt(place) {
     const chunk = this.chunks[chunkOf(place)];
@@ -254,7 +255,7 @@ export class Lane {
     for (let at = Math.max(0, this.chunkFor(fromNs) - 1); at < this.chunks.length; at++) {
       const chunk = this.chunks[at];
       if (chunk.firstStartNs >= toNs) break;
-      if (chunk.lastEndNs > fromNs) sum += chunk.busyWithin(fromNs, toNs, Math.max(0, chunk.upper(fromNs) - 1 - LOOK_BACK_SPANS));
+      if (chunk.lastEndNs > fromNs) sum += chunk.busyWithin(fromNs, toNs);
     }
     return sum;
   }
@@ -270,7 +271,7 @@ export class Lane {
           totalNs[kind] += chunk.totalNs[kind];
           counts[kind] += chunk.counts[kind];
         }
-      } else addPart(chunk, fromNs, toNs, totalNs, counts);
+      } else chunk.addTotals(fromNs, toNs, totalNs, counts);
     }
   }
 }
@@ -285,15 +286,4 @@ function chunksOf(source, rows, numbers) {
     made.push(chunk);
   }
   return made;
-}
-
-function addPart(chunk, fromNs, toNs, totalNs, counts) {
-  for (let row = Math.max(0, chunk.upper(fromNs) - 1 - LOOK_BACK_SPANS); row < chunk.spans; row++) {
-    const start = chunk.start_ns[row];
-    if (start >= toNs) return;
-    const inside = Math.min(toNs, start + chunk.duration_ns[row]) - Math.max(fromNs, start);
-    if (inside <= 0) continue;
-    totalNs[chunk.kind[row]] += inside;
-    counts[chunk.kind[row]]++;
-  }
 }

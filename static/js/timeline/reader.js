@@ -13,9 +13,9 @@ import { levelOf, overviewLevel, tilesOf } from "./tiling.js";
 
 /** What was read, beside the spans that came live. */
 const MOST_BYTES = 96e6;
-/** A span's columns and its share of a chunk's pyramid; a chunk of a few spans costs as much again. */
-const SPAN_BYTES = 64;
-const CHUNK_BYTES = 9000;
+/** A span's columns; and a chunk's pyramid, which a lane of a few spans has as well, on three lanes of a rank. */
+const SPAN_BYTES = 54;
+const RANK_BYTES = 3 * 11_000;
 /** Of the view's width, on either side: read before it comes into sight. */
 const MARGIN = 0.5;
 /** Of the budget: so much goes at once, so that it goes seldom. */
@@ -112,7 +112,7 @@ export class Reader {
     if (entry.tile) trace.addTile(entry.tile);
     else trace.addStretch(fromNs, untilNs, answer.frames);
     entry.spans = trace.spans - spans;
-    entry.bytes = entry.tile?.bytes ?? entry.spans * SPAN_BYTES + answer.frames.length * CHUNK_BYTES;
+    entry.bytes = entry.tile?.bytes ?? entry.spans * SPAN_BYTES + answer.frames.length * RANK_BYTES;
     this.entries.set(key, entry);
     this.bytes += entry.bytes;
     if (before) this.#remove(before);

@@ -4,8 +4,8 @@
  * and hatching move with the pixels under them.
  */
 export class Scene {
-  constructor({ trace, view, layout, colours, widthPx, heightPx, leftPx, scrollPx, pixelRatio }) {
-    Object.assign(this, { trace, view, layout, colours, widthPx, heightPx, leftPx, scrollPx, pixelRatio });
+  constructor({ trace, view, layout, colours, widthPx, heightPx, leftPx, scrollPx, pixelRatio, hasChunks = false }) {
+    Object.assign(this, { trace, view, layout, colours, widthPx, heightPx, leftPx, scrollPx, pixelRatio, hasChunks });
     this.nsPerPx = view.nsPerPx;
     this.nsPerColumn = view.nsPerPx / pixelRatio;
     this.columns = Math.round((widthPx - leftPx) * pixelRatio);

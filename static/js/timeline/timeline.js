@@ -25,12 +25,13 @@ const SHARES_MS = 120;
 
 export class Timeline extends EventTarget {
   /** `parts`: elements scroller, stage, base, overlay, map, legend. */
-  constructor(parts, { ranks, grid = [], gridSizes = {}, stages = [], colours, scheduler }) {
+  constructor(parts, { ranks, grid = [], gridSizes = {}, stages = [], places = {}, colours, scheduler }) {
     super();
     Object.assign(this, { parts, colours, scheduler });
     this.trace = new Trace(ranks, grid);
     this.addresses = grid.map((address) => addressWords(address, gridSizes, stages));
-    this.arrangement = new Arrangement({ ranks, grid, gridSizes, stages });
+    this.arrangement = new Arrangement({ ranks, grid, gridSizes, stages, places });
+    this.hasChunks = stages.some((held) => held.length > 1);
     this.view = new View();
     this.camera = new Camera(this.trace, this.view, { onMove: () => this.#viewed(), onFollow: () => this.#tell("follow") });
     this.painter = new Painter(parts.base);
@@ -213,7 +214,7 @@ export class Timeline extends EventTarget {
   scene() {
     return new Scene({
       trace: this.trace, view: this.view, layout: this.layout, colours: this.colours, widthPx: this.widthPx, heightPx: this.heightPx,
-      leftPx: this.leftPx, scrollPx: this.scrollPx, pixelRatio: window.devicePixelRatio || 1,
+      leftPx: this.leftPx, scrollPx: this.scrollPx, pixelRatio: window.devicePixelRatio || 1, hasChunks: this.hasChunks,
     });
   }
 
