@@ -70,6 +70,29 @@ def test_a_flush_sends_what_was_added_without_being_asked(spill):
     assert basket.steps == [0]
 
 
+def test_what_is_recorded_during_a_flush_waits_for_the_next(spill):
+    """A frame for each few spans that come meanwhile would keep the lock of Python from the thread that appends."""
+
+    class Slow(Basket):
+        def send(self, frame):
+            super().send(frame)
+            if len(self.frames) < 20:
+                writer.add(row(len(self.frames)))
+
+    basket = Slow()
+    writer = Writer(0, basket, spill, flush_ms=3_600_000, zero_ns=ZERO_NS)
+    writer.add(row(0))
+    writer._flush()
+    assert basket.steps == [0]
+    writer._flush()
+    assert basket.steps == [0, 1]
+    for step in range(MOST_SPANS_A_FRAME + 1):
+        writer.add(row(step))
+    writer._flush()
+    assert [len(frame.spans["step"]) for frame in basket.frames[2:]] == [MOST_SPANS_A_FRAME, 3]
+    writer.close(5)
+
+
 def test_every_span_of_several_threads_arrives_once_and_numbers_count_up_by_one(spill):
     basket = Basket()
     writer = Writer(3, basket, spill, flush_ms=1, zero_ns=ZERO_NS)

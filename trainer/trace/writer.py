@@ -113,16 +113,20 @@ class Writer:
             log.exception("rank %s: the last flush failed", self.rank)
 
     def _flush(self) -> None:
+        """All that was recorded by now: what comes meanwhile waits for the next, so that frames do not get small."""
         if self._zero_known.is_set():
-            while self._rows or self._counters or self._marks:
+            for _ in range(0, self._waiting(), MOST_SPANS_A_FRAME):
                 self._put(final=False)
             self._outbox.drain()
+
+    def _waiting(self) -> int:
+        return max(len(self._rows), len(self._counters), len(self._marks))
 
     def _finish(self) -> None:
         if not self._zero_known.is_set():
             self.set_zero(self._began_ns + self._clock[0])
         try:
-            while max(len(self._rows), len(self._counters), len(self._marks)) > MOST_SPANS_A_FRAME:
+            while self._waiting() > MOST_SPANS_A_FRAME:
                 self._put(final=False)
             self._put(final=self._is_final)
             while not self._outbox.drain(anyway=True) and time.monotonic() < self._close_by:
