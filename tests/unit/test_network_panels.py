@@ -88,7 +88,10 @@ def test_tokens_are_added_up():
     rows = [{"step": step, "samples": 16, "learning_rate": 0.1, "grad_norm": None} for step in range(3)]
     assert learning.tokens(spec, rows).figure["data"][0]["y"] == [n * 16 * spec.model.context for n in (1, 2, 3)]
     assert "0.1 at step 2" in learning.learning_rate(spec, rows).text
-    assert "none is known" in learning.grad_norm(spec, rows).text
+    unknown = learning.grad_norm(spec, rows)
+    assert "Known where gradients are clipped" in unknown.text
+    assert "clipped" in unknown.figure["layout"]["annotations"][0]["text"]
+    assert "none is known yet" in learning.grad_norm(spec, []).text
 
 
 def test_a_job_has_the_views_that_fit_it():

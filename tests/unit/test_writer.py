@@ -6,44 +6,14 @@ import time
 
 import pytest
 
-from tests.unit.frames import frame_of, spans_of
+from tests.unit.baskets import ZERO_NS, Basket, bytes_of, row
+from tests.unit.frames import spans_of
 from trainer.trace import outbox as outbox_module
-from trainer.trace.frame import decode, encode
+from trainer.trace.frame import decode
 from trainer.trace.kinds import Kind, Lane
 from trainer.trace.outbox import Outbox
-from trainer.trace.sinks import FileSink, SinkAway, append_frame, read_frames, resend_spill
+from trainer.trace.sinks import FileSink, read_frames, resend_spill
 from trainer.trace.writer import MOST_SPANS_A_FRAME, Writer
-
-ZERO_NS = 1_000_000
-
-
-class Basket:
-    """A sink in memory that can be away, or take a frame and say that it did not."""
-
-    def __init__(self):
-        self.frames, self.is_away, self.is_unsure = [], False, False
-        self.took = threading.Event()
-
-    def send(self, frame):
-        if self.is_away:
-            raise SinkAway("away")
-        self.frames.append(decode(frame))
-        self.took.set()
-        if self.is_unsure:
-            self.is_unsure = False
-            raise SinkAway("nobody knows")
-
-    @property
-    def numbers(self):
-        return [frame.sequence for frame in self.frames]
-
-    @property
-    def steps(self):
-        return [step for frame in self.frames for step in frame.spans["step"].tolist()]
-
-
-def bytes_of(sequence):
-    return encode(frame_of(0, sequence, [row(sequence)], before=sequence - 1))
 
 
 @pytest.fixture
@@ -55,10 +25,6 @@ def spill(tmp_path):
 def short_pauses(monkeypatch):
     monkeypatch.setattr(outbox_module, "FIRST_PAUSE_SECONDS", 0.001)
     monkeypatch.setattr(outbox_module, "LONGEST_PAUSE_SECONDS", 0.005)
-
-
-def row(step, kind=Kind.FORWARD, start_ns=ZERO_NS):
-    return (kind, start_ns, start_ns + 10, step, 0, 0, -1, -1, -1, f"F{step % 7}", "")
 
 
 def test_a_flush_sends_what_was_added_without_being_asked(spill):
@@ -282,29 +248,3 @@ def test_a_forked_child_sends_nothing_of_its_parents(spill, tmp_path):
     assert not list(read_frames(tmp_path / "out.frames"))
     writer.close(5)
     assert len(list(read_frames(tmp_path / "out.frames"))) == 1
-
-
-def test_a_spill_that_goes_only_in_part_keeps_the_rest(spill):
-    for sequence in range(1, 6):
-        spill.parent.mkdir(exist_ok=True)
-        append_frame(spill, bytes_of(sequence))
-
-    class Tired(Basket):
-        def send(self, frame):
-            if len(self.frames) == 2:
-                raise SinkAway("enough")
-            super().send(frame)
-
-    with pytest.raises(SinkAway):
-        resend_spill(spill, Tired())
-    basket = Basket()
-    assert resend_spill(spill, basket) == 3 and basket.numbers == [3, 4, 5]
-    assert resend_spill(spill, basket) == 0
-
-
-def test_a_frame_cut_off_at_the_end_of_a_spill_is_passed_over(spill):
-    spill.parent.mkdir()
-    append_frame(spill, bytes_of(1))
-    append_frame(spill, bytes_of(2)[:50])
-    basket = Basket()
-    assert resend_spill(spill, basket) == 1 and basket.numbers == [1]
