@@ -30,11 +30,11 @@ def tokens(spec: JobSpec, rows: list[StepRow]) -> Chart:
 def _chart(spec: JobSpec, title: str, steps: np.ndarray, values: np.ndarray, colour: str, hover: str, form: str,
            why_not: str = "") -> Chart:
     """`why_not` stands in the figure as long as no value is known."""
-    figure = {"data": [line(title, steps, values, colour, hover)],
-              "layout": layout(title, {"zeroline": False, "nticks": 5, "rangemode": "tozero"}, spec.steps)}
+    axis = {"zeroline": False, "nticks": 5, "rangemode": "tozero", "showticklabels": bool(len(steps))}
+    around = layout(title, axis, spec.steps)
+    figure = {"data": [line(title, steps, values, colour, hover)], "layout": around}
     if not len(steps):
         middle = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5}
-        figure["layout"]["annotations"] = [{"text": why_not, "showarrow": False, **middle}]
-        figure["layout"]["yaxis"]["showticklabels"] = False
+        around["annotations"] = [{"text": why_not, "showarrow": False, **middle}]
         return Chart(figure, f"{title}: {why_not.replace('<br>', ' ') or 'none is known yet'}.")
     return Chart(figure, f"{title}: {values[0]:{form}} at step {steps[0]}, {values[-1]:{form}} at step {steps[-1]}.")
