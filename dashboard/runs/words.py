@@ -7,6 +7,8 @@ from typing import Any
 
 from django.utils import timezone
 
+from trainer.emulate.link_classes import CLASSES
+
 _AXES = (("pp", "stages"), ("dp", "copies"), ("cp", "context parts"), ("tp", "tensor slices"), ("ep", "expert parts"))
 _ATTENTION = {"ring": "attention over a ring", "all_to_all": "attention by all-to-all"}
 _COPIES = {
@@ -33,6 +35,16 @@ def grid_words(spec: dict[str, Any]) -> str:
 def copies_words(spec: dict[str, Any]) -> str:
     """How ranks with copies of the same stages share their work, of a whole JobSpec; empty where each stage is on one."""
     return _COPIES[spec["splits"]["data"]["mode"]] if spec["grid"]["dp"] * spec["grid"]["ep"] * spec["grid"]["cp"] > 1 else ""
+
+
+def link_class(key: str) -> str:
+    """The name of a class of links, as its maker has it."""
+    return CLASSES[key].word
+
+
+def number(value: float) -> str:
+    """Without the zeros that say nothing: 20.0 is 20."""
+    return f"{value:,g}" if abs(value) < 1e6 else f"{value:,.0f}"
 
 
 def model_words(model: dict[str, Any]) -> str:
