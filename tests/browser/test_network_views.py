@@ -150,3 +150,24 @@ def test_the_page_matches_collectives_as_the_analysis_does(bench):
           [members.map(({ rank }) => rank), transferNs, waitNs, algorithm, operation]);
     }""")
     assert found == [[[0, 1], 90, 5, "ring", "all_reduce"], [[2, 3], 120, 20, "ring", "all_reduce"]]
+
+
+def test_a_view_that_is_still_at_it_is_not_begun_again(page):
+    """Two beginnings of the topology would list each warning twice."""
+    spec = preset("tensor-across-servers").spec
+    tab = '<button role=tab id=tab-topology aria-selected=true aria-controls=panel-topology>Topology</button>'
+    panel = '<div id=panel-topology><div data-part=panel-body></div></div>'
+    html = HTML.replace("<div id=box></div>", f"<section id=box>{tab}{panel}</section>").encode()
+    answers = {"/": ("text/html", html), "/panels/topology.json": answer(topology.panel, spec)}
+    with serving(answers) as address:
+        page.goto(address)
+        page.evaluate("""async (run) => {
+          const [{ Panels }, { Trace }] = await Promise.all([import("/js/views/panels.js"), import("/js/timeline/trace.js")]);
+          const panels = new Panels(document.getElementById("box"), { run: () => run, timeline: { trace: new Trace(4) }, readBase: "/" });
+          panels.isSeen = true;
+          for (let press = 0; press < 5; press++) panels.show(panels.shown);
+          window.panels = panels;
+        }""", {"ranks": 4, "spec": spec.model_dump(), "grid": [{"tp": rank} for rank in range(4)]})
+        until(page, "document.querySelector('.topology-warnings li')")
+        until(page, "window.panels.due.size === 0")
+        assert page.locator(".topology-warnings li").count() == 1
