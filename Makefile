@@ -50,6 +50,8 @@ bench: setup browser
 
 pictures: setup browser
 	$(BIN)/python -m tests.browser.pictures
+	$(BIN)/python -m tests.browser.view_pictures
+	$(BIN)/python -m tests.browser.program_pictures
 
 # Tests drive the system's own Chromium: Playwright's download is not needed.
 browser:
