@@ -9,10 +9,11 @@ import pytest
 import torch
 
 from tests.ranks.kept import assert_gradients_are_the_whole_models, keeping_parameters
-from tests.ranks.launch import Ran, run
+from tests.ranks.launch import Ran, apart, run
 from tests.ranks.test_copies import assert_parameters_are_one_processs, keeping
 from tests.ranks.test_equals_one_process import assert_did_what_the_schedule_says
-from tests.ranks.unsplit import assert_equals_one_process
+from tests.ranks.test_experts import assert_counts_as_one_process
+from tests.ranks.unsplit import assert_equals_one_process, unsplit_norms
 from trainer.grid import MIRROR, Grid
 from trainer.schedules import stages_of
 from trainer.spec import JobSpec, parse
@@ -67,3 +68,76 @@ def test_products(tmp_path: Path, grid: dict[str, int]) -> None:
     spec = job(grid)
     assert_trains_as_one_process(spec, tmp_path)
     assert_copies_are_equal(spec, tmp_path)
+
+
+@pytest.mark.parametrize("mode", ["zero-1", "zero-2", "parameter-server", "everyone"])
+@pytest.mark.parametrize("grid", [{"pp": 2, "dp": 2}, {"pp": 4}], ids=["dp2·pp2", "pp4"])
+def test_both_copies_share_as_other_copies_do(tmp_path: Path, grid: dict[str, int], mode: str) -> None:
+    spec = job(grid, steps=8, splits={"data": {"mode": mode}})
+    assert_trains_as_one_process(spec, tmp_path)
+    assert_copies_are_equal(spec, tmp_path)
+
+
+@pytest.mark.parametrize("changes", [
+    {"schedule": {"name": "dualpipe", "micro_batches": 8, "layers": [1, 2, 2, 3]}, "layers": 8},
+    {"checkpointing": "layer"},
+    {"model": {"name": "perceptron", "hidden_layers": 3}, "optimizer": {"name": "sgd", "learning_rate": 0.3}},
+], ids=["cut by hand", "layers run again", "perceptron"])
+def test_stages_of_other_kinds(tmp_path: Path, changes: dict[str, Any]) -> None:
+    ran = run(job({"pp": 4}, steps=8, **changes), tmp_path).check()
+    assert_equals_one_process(ran)
+    ran.assert_lanes_are_in_order()
+
+
+@pytest.mark.parametrize("grid", [{"pp": 4}, {"pp": 2, "dp": 2}], ids=["pp4", "dp2·pp2"])
+def test_gradients_are_the_whole_models(tmp_path: Path, grid: dict[str, int]) -> None:
+    spec = job(grid, steps=1, optimizer={"name": "sgd", "learning_rate": 1.0})
+    ran = run(spec, tmp_path, main=keeping_parameters).check()
+    assert_gradients_are_the_whole_models(spec, tmp_path)
+    for rank, held in enumerate(stages_of(spec) * spec.grid.dp):
+        sums = [span for span in ran.of(Kind.ALL_REDUCE) if span.rank == rank and span.bytes > 8]
+        assert len(sums) == len(held) == 2, "one of each stage's gradients"
+        assert {span.group for span in sums} == {"dp×mirror" if spec.grid.dp > 1 else "mirror"}
+
+
+@pytest.mark.parametrize("mode", ["ddp", "zero-1"])
+@pytest.mark.parametrize("grid", [{"pp": 4}, {"pp": 2}, {"pp": 2, "dp": 2}, {"pp": 2, "tp": 2}],
+                         ids=lambda grid: "·".join(f"{axis}{size}" for axis, size in grid.items()))
+def test_each_parameter_counts_once_where_gradients_are_clipped(tmp_path: Path, grid: dict[str, int], mode: str) -> None:
+    recipe = {"learning_rate": 1e-2, "weight_decay": 0.1, "clip_norm": 0.5}
+    spec = job(grid, steps=8, optimizer=recipe, splits={"data": {"mode": mode}})
+    ran = run(spec, tmp_path).check()
+    assert_equals_one_process(ran)
+    expected = apart(unsplit_norms, spec)
+    assert [norm for _, norm in sorted(ran.counters["grad_norm"].items())] == pytest.approx(expected, rel=1e-9, abs=0)
+    assert max(expected) > recipe["clip_norm"], "some of them were clipped"
+
+
+def test_where_both_ranks_have_all_stages_the_length_costs_no_message(tmp_path: Path) -> None:
+    spec = job({"pp": 2}, steps=3)
+    ran = run(spec, tmp_path).check()
+    assert list(ran.counters["grad_norm"].values()) == pytest.approx(apart(unsplit_norms, spec), rel=1e-9, abs=0)
+    assert {span.group for span in ran.of(Kind.ALL_REDUCE)} == {MIRROR}
+
+
+@pytest.mark.parametrize("grid", [{"pp": 2}, {"pp": 2, "ep": 2}, {"pp": 2, "dp": 2, "ep": 2}],
+                         ids=lambda grid: "·".join(f"{axis}{size}" for axis, size in grid.items()))
+def test_mixtures_of_experts(tmp_path: Path, grid: dict[str, int]) -> None:
+    """Both ways' routers are counted, and their experts are averaged with those of the other way."""
+    model = {"name": "moe", "layers": 2, "width": 16, "heads": 2, "context": 16, "experts": 4, "capacity_factor": 0.6, "balance": 0.1}
+    spec = job(grid, 4, batch=16, model=model)
+    ran = run(spec, tmp_path).check()
+    assert_equals_one_process(ran)
+    ran.assert_lanes_are_in_order()
+    assert_counts_as_one_process(ran)
+
+
+def test_a_span_says_which_way_its_micro_batch_goes(tmp_path: Path) -> None:
+    spec = job({"pp": 4}, steps=2)
+    ran = run(spec, tmp_path).check()
+    for span in ran.of(Kind.FORWARD, Kind.BACKWARD, Kind.BACKWARD_INPUT, Kind.BACKWARD_WEIGHT):
+        is_down = span.stage == span.rank
+        assert span.name.endswith(f"{span.micro_batch}{'↓' if is_down else '↑'}")
+        assert is_down == (span.micro_batch < 4)
+    for span in ran.of(Kind.SEND):
+        assert span.peer - span.rank == (1 if (span.name[0] == "F") == span.name.endswith("↓") else -1)
