@@ -91,8 +91,9 @@ Layers = Annotated[tuple[Annotated[int, Field(ge=1, le=96)], ...], Field(max_len
 class ScheduleSpec(Part):
     """The order of a pipeline's actions; without a pipeline, micro-batches accumulate gradients.
 
-    `chunks` is how many stages each rank holds of one copy of the model, `layers` how many layers each stage has, in the order of stages; empty
-    means equally many. `csv` is a schedule of one's own, for the name csv (trainer.schedules.csv_text).
+    `chunks` is how many stages each rank holds of one copy of the model (dualpipe has two), `layers` how many layers each
+    stage has, in the order of stages; empty means equally many. `csv` is a schedule of one's own, for the name csv
+    (trainer.schedules.csv_text).
     """
 
     name: Literal[

@@ -98,10 +98,11 @@ SECTIONS = (
             "interleaved-zb": "Interleaved zero bubble: both at once",
             "zb-v": "ZB-V: stages in a V, no rank waits",
             "dualpipe-v": "DualPipeV: a V that works both ways",
+            "dualpipe": "DualPipe: from both ends, every stage there twice",
             "csv": "Your own, as text",
         }),
-        Field("schedule.micro_batches", "Micro-batches", "Each copy's share of a batch is cut into so many."),
-        Field("schedule.chunks", "Stages a rank", "1, but 2 in a V and 2 or more where stages interleave."),
+        Field("schedule.micro_batches", "Micro-batches", "Each copy's share of a batch is cut into so many; of DualPipe's, half go each way."),
+        Field("schedule.chunks", "Stages a rank", "1, but 2 in a V and 2 or more where stages interleave. Of one copy: DualPipe has two."),
         Field("schedule.layers", "Layers of each stage", "Such as 1, 1, 2, 4; left empty, all have equally many."),
         Field("schedule.csv", "Your schedule", "A row for each rank, a cell for each action: 0F0,0F1,0B0 is stage, "
               "F, B, I or W, and micro-batch, as torch writes them.", lines=6, schedule="csv"),

@@ -12,7 +12,7 @@ from tests.ranks.kept import assert_gradients_are_the_whole_models, keeping_para
 from tests.ranks.launch import Ran, apart, run
 from tests.ranks.test_copies import assert_parameters_are_one_processs, keeping
 from tests.ranks.test_equals_one_process import assert_did_what_the_schedule_says
-from tests.ranks.test_experts import assert_counts_as_one_process
+from tests.ranks.test_experts import assert_counts_as_one_process, words
 from tests.ranks.unsplit import assert_equals_one_process, unsplit_norms
 from trainer.grid import MIRROR, Grid
 from trainer.schedules import stages_of
@@ -27,7 +27,8 @@ def job(grid: dict[str, int], micro_batches: int = 0, layers: int = 4, steps: in
     return parse({
         "model": {"name": "gpt", "layers": layers, "width": 16, "heads": 2, "context": 8}, "grid": grid,
         "pace": {"kind": "paced", "forward_ms": 0.1, "backward_ms": 0.1},  # its class keeps hand-offs quick on a busy machine
-        "batch": 2 * micro_batches * grid.get("dp", 1), "steps": steps, "precision": "float64", "seed": 3, "timeout_seconds": 30.0,
+        "batch": 2 * micro_batches * grid.get("dp", 1), "steps": steps, "precision": "float64", "seed": 3,
+        "timeout_seconds": 30.0,
         "schedule": {"name": "dualpipe", "micro_batches": micro_batches}, "optimizer": {"learning_rate": 1e-2},
     } | changes)
 
@@ -62,8 +63,9 @@ def test_alone(tmp_path: Path, ranks: int, micro_batches: int, split: bool) -> N
     assert_did_what_the_schedule_says(ran)
 
 
-@pytest.mark.parametrize("grid", [{"pp": 2, "dp": 2}, {"pp": 4, "dp": 2}, {"pp": 2, "tp": 2}, {"pp": 2, "cp": 2}, {"pp": 2, "dp": 2, "tp": 2}],
-                         ids=lambda grid: "·".join(f"{axis}{size}" for axis, size in grid.items()))
+@pytest.mark.parametrize("grid", [
+    {"pp": 2, "dp": 2}, {"pp": 4, "dp": 2}, {"pp": 2, "tp": 2}, {"pp": 2, "cp": 2}, {"pp": 2, "dp": 2, "tp": 2},
+], ids=words)
 def test_products(tmp_path: Path, grid: dict[str, int]) -> None:
     spec = job(grid)
     assert_trains_as_one_process(spec, tmp_path)
@@ -71,7 +73,7 @@ def test_products(tmp_path: Path, grid: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize("mode", ["zero-1", "zero-2", "parameter-server", "everyone"])
-@pytest.mark.parametrize("grid", [{"pp": 2, "dp": 2}, {"pp": 4}], ids=["dp2·pp2", "pp4"])
+@pytest.mark.parametrize("grid", [{"pp": 2, "dp": 2}, {"pp": 4}], ids=words)
 def test_both_copies_share_as_other_copies_do(tmp_path: Path, grid: dict[str, int], mode: str) -> None:
     spec = job(grid, steps=8, splits={"data": {"mode": mode}})
     assert_trains_as_one_process(spec, tmp_path)
@@ -89,7 +91,7 @@ def test_stages_of_other_kinds(tmp_path: Path, changes: dict[str, Any]) -> None:
     ran.assert_lanes_are_in_order()
 
 
-@pytest.mark.parametrize("grid", [{"pp": 4}, {"pp": 2, "dp": 2}], ids=["pp4", "dp2·pp2"])
+@pytest.mark.parametrize("grid", [{"pp": 4}, {"pp": 2, "dp": 2}], ids=words)
 def test_gradients_are_the_whole_models(tmp_path: Path, grid: dict[str, int]) -> None:
     spec = job(grid, steps=1, optimizer={"name": "sgd", "learning_rate": 1.0})
     ran = run(spec, tmp_path, main=keeping_parameters).check()
@@ -101,8 +103,7 @@ def test_gradients_are_the_whole_models(tmp_path: Path, grid: dict[str, int]) ->
 
 
 @pytest.mark.parametrize("mode", ["ddp", "zero-1"])
-@pytest.mark.parametrize("grid", [{"pp": 4}, {"pp": 2}, {"pp": 2, "dp": 2}, {"pp": 2, "tp": 2}],
-                         ids=lambda grid: "·".join(f"{axis}{size}" for axis, size in grid.items()))
+@pytest.mark.parametrize("grid", [{"pp": 4}, {"pp": 2}, {"pp": 2, "dp": 2}, {"pp": 2, "tp": 2}], ids=words)
 def test_each_parameter_counts_once_where_gradients_are_clipped(tmp_path: Path, grid: dict[str, int], mode: str) -> None:
     recipe = {"learning_rate": 1e-2, "weight_decay": 0.1, "clip_norm": 0.5}
     spec = job(grid, steps=8, optimizer=recipe, splits={"data": {"mode": mode}})
@@ -120,11 +121,11 @@ def test_where_both_ranks_have_all_stages_the_length_costs_no_message(tmp_path: 
     assert {span.group for span in ran.of(Kind.ALL_REDUCE)} == {MIRROR}
 
 
-@pytest.mark.parametrize("grid", [{"pp": 2}, {"pp": 2, "ep": 2}, {"pp": 2, "dp": 2, "ep": 2}],
-                         ids=lambda grid: "·".join(f"{axis}{size}" for axis, size in grid.items()))
+@pytest.mark.parametrize("grid", [{"pp": 2}, {"pp": 2, "ep": 2}, {"pp": 2, "dp": 2, "ep": 2}], ids=words)
 def test_mixtures_of_experts(tmp_path: Path, grid: dict[str, int]) -> None:
     """Both ways' routers are counted, and their experts are averaged with those of the other way."""
-    model = {"name": "moe", "layers": 2, "width": 16, "heads": 2, "context": 16, "experts": 4, "capacity_factor": 0.6, "balance": 0.1}
+    model = {"name": "moe", "layers": 2, "width": 16, "heads": 2, "context": 16, "experts": 4, "capacity_factor": 0.6,
+             "balance": 0.1}
     spec = job(grid, 4, batch=16, model=model)
     ran = run(spec, tmp_path).check()
     assert_equals_one_process(ran)

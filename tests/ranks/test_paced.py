@@ -22,7 +22,7 @@ pytestmark = pytest.mark.ranks
 
 STEPS = {"naive": 3, "gpipe": 9, "1f1b": 9, "zb-h1": 9}
 TOLERANCE = 0.02
-# Of ranks that hold two stages: actions are half as long, so a late wake-up weighs twice, or their copies average twice.
+# Of ranks that hold two stages: actions are half as long, so a late wake-up weighs twice, or copies average twice.
 TWO_STAGES = ["interleaved", "breadth-first", "zb-v", "dualpipe-v", "dualpipe", "interleaved-zb"]
 TOLERANCE_OF_TWO = 0.04
 TRIES = 3
@@ -49,7 +49,8 @@ def test_the_bubble_of_ranks_with_two_stages(name: str, tmp_path: Path) -> None:
     )
     ran = run_undisturbed(spec, tmp_path)
     ran.assert_lanes_are_in_order()
-    assert min(span.end_ns - span.start_ns for span in ran.of(Kind.FORWARD)) >= 20e6 / chunks, "a stage's part of a rank's forward"
+    shortest_ns = min(span.end_ns - span.start_ns for span in ran.of(Kind.FORWARD))
+    assert shortest_ns >= 20e6 / chunks, "a stage's part of a rank's forward"
     assert_bubble(ran, TOLERANCE_OF_TWO)
 
 

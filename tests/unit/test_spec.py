@@ -122,9 +122,10 @@ def test_a_job_comes_back_from_its_json() -> None:
     (of("interleaved", micro_batches=6), "schedule.micro_batches", "in groups of as many as there are ranks, 4; 4 or 8 would do"),
     (of("interleaved-zb", micro_batches=2), "schedule.micro_batches", "as many as there are ranks, 4; 4 would do"),
     (of("dualpipe-v", micro_batches=6), "schedule.micro_batches", "2 micro-batches for each of 4 ranks; 8 or more would do"),
-    (of("dualpipe", chunks=1, micro_batches=6), "schedule.micro_batches", "2 micro-batches for each of 4 ranks; 8 or more would do"),
-    (of("dualpipe", chunks=1, micro_batches=9) | {"batch": 90}, "schedule.micro_batches", "half of the micro-batches go each way; "
-                                                                                       "8 or 10 would do"),
+    (of("dualpipe", chunks=1, micro_batches=6), "schedule.micro_batches",
+     "2 micro-batches for each of 4 ranks; 8 or more would do"),
+    (of("dualpipe", chunks=1, micro_batches=9) | {"batch": 90}, "schedule.micro_batches",
+     "half of the micro-batches go each way; 8 or 10 would do"),
     (of("dualpipe", chunks=2), "schedule.chunks", "under dualpipe a rank holds 1 stage of each copy; 1 would do"),
     (of("dualpipe", chunks=1, pp=3, layers=6), "grid.pp", "enter at both ends of an even number of ranks; 2 or 4 would do"),
     (of("dualpipe", chunks=1, pp=1), "grid.pp", "an even number of ranks; 2 would do"),

@@ -100,7 +100,8 @@ def defined(name: str, most: int) -> Iterator[tuple[int, int, int]]:
     for p in range(2, 9):
         for m in sorted({1, p - 1, p, p + 1, 2 * p - 1, 2 * p, 3 * p, most // p * p, most}):
             for v in sorted({family.fewest_chunks, min(3, family.most_chunks)}):
-                if not (family.in_rounds and m % p or p % family.ways or m % family.ways) and m >= max(1, family.least_a_rank * p):
+                fits = not (family.in_rounds and m % p) and p % family.ways == m % family.ways == 0
+                if fits and m >= max(1, family.least_a_rank * p):
                     yield p, m, v
 
 
