@@ -29,7 +29,7 @@ def rows(spec, slow_ranks=None, messages_ms=0.0, between_ms=3.0, steps=5):
     of_place = [max(slow[rank] for rank in range(spec.ranks) if places[rank] == place) for place in range(spec.grid.pp)]
     extent_ms = step_ms(spec, of_place) + messages_ms
     lasts, layers = durations_ms(spec), layers_of(spec)
-    whole = spec.schedule.micro_batches * (lasts[Do.FORWARD] + lasts[Do.BACKWARD]) * spec.grid.pp / spec.model.layers
+    whole = spec.schedule.micro_batches * (lasts[Do.FORWARD] + lasts[Do.BACKWARD]) * spec.grid.pp / spec.model.layers / spec.ways
     busy = [whole * sum(layers[stage] for stage in stages_of(spec)[places[rank]]) * slow[rank] for rank in range(spec.ranks)]
     period_ms = extent_ms + between_ms
     return [{
