@@ -40,8 +40,9 @@ def test_both_ways_are_told_apart_before_and_during_the_run(stack, page, picture
 
     told = page.evaluate("""() => {
       const { trace } = window.lockstep.timeline;
-      const groups = trace.ranks.map((lanes, rank) => trace.ranks.map((_, other) => other).filter((other) => trace.areTogether(rank, other, "mirror")));
-      return { groups, ways: trace.ranks.map((_, rank) => [rank, 3 - rank].map((stage) => trace.wayOf(rank, stage)).join("")) };
+      const ranks = trace.ranks.map((_, rank) => rank);
+      const groups = ranks.map((rank) => ranks.filter((other) => trace.areTogether(rank, other, "mirror")));
+      return { groups, ways: ranks.map((rank) => [rank, 3 - rank].map((stage) => trace.wayOf(rank, stage)).join("")) };
     }""")
     assert told == {"groups": [[0, 3], [1, 2], [1, 2], [0, 3]], "ways": ["↓↑"] * 4}
 

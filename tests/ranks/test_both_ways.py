@@ -142,3 +142,12 @@ def test_a_span_says_which_way_its_micro_batch_goes(tmp_path: Path) -> None:
         assert is_down == (span.micro_batch < 4)
     for span in ran.of(Kind.SEND):
         assert span.peer - span.rank == (1 if (span.name[0] == "F") == span.name.endswith("↓") else -1)
+
+
+def test_by_algorithms_and_links_of_ours(tmp_path: Path) -> None:
+    spec = job({"pp": 4}, steps=4, links={"kind": "modelled", "slow_down": 1.0}, placement={"gpus_per_server": 2},
+               collectives={"all_reduce": "ring", "all_gather": "auto", "reduce_scatter": "auto", "all_to_all": "auto"})
+    ran = run(spec, tmp_path).check()
+    assert_equals_one_process(ran)
+    ran.assert_lanes_are_in_order()
+    assert {span.peer for span in ran.of(Kind.SEND) if (span.rank, span.group) == (1, MIRROR)} == {2}

@@ -61,6 +61,23 @@ PLANTED = {
 }
 
 
+def test_a_slow_rank_under_dualpipe_slows_its_own_copies_once():
+    spec = preset("pipeline-dualpipe").spec
+    assert (step_ms(spec), step_ms(spec, [1.5] * 4)) == (500, 750), "a stage is on two ranks, and slow on each by itself"
+    found = explanation(spec, rows(spec, {2: 1.5}))
+    (slow,) = [cause for cause in found["causes"] if cause["key"] == "slow-rank"]
+    assert "Rank 2" in slow["says"]
+    assert [remedy["title"] for remedy in slow["remedies"]] == ["Mend or replace the device of rank 2"]
+
+
+def test_another_order_says_what_two_copies_take():
+    found = explanation(spec_of(), rows(spec_of()))
+    (bubble,) = [cause for cause in found["causes"] if cause["key"] == "bubble"]
+    (twice,) = [remedy for remedy in bubble["remedies"] if remedy["title"] == "The schedule DualPipe, every stage on two ranks"]
+    assert twice["says"].endswith("activations would take 25.0 % more room, weights and all that goes with them twice as much.")
+    assert twice["gain_ms"] == 660 - 500
+
+
 @pytest.mark.parametrize("cause", PLANTED)
 def test_a_planted_cause_is_named_first(cause):
     spec, planted = PLANTED[cause]
