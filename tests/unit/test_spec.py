@@ -182,7 +182,8 @@ def test_a_whole_number_is_a_fit_value_where_any_number_is() -> None:
 def test_every_preset_can_be_run(key: str) -> None:
     spec = preset(key).spec
     assert preset(key).title and preset(key).shows
-    validate(schedule_of(parse(spec.to_json())), spec.grid.pp * spec.schedule.chunks, spec.schedule.micro_batches)
+    validate(schedule_of(parse(spec.to_json())), spec.grid.pp * spec.schedule.chunks, spec.schedule.micro_batches,
+             copies=spec.ways)
 
 
 @pytest.mark.parametrize("key", PRESETS)
