@@ -53,8 +53,8 @@ def axis_group(grid: Grid, axes: str, rank: int, timeout_seconds: float) -> dist
 def axis_groups(grid: Grid, rank: int, spec: JobSpec) -> dict[str, dist.ProcessGroup]:
     """By axis, for the axes that have more than one rank, and for the products that gradients are averaged over."""
     names = [axis for axis in AXES if grid.size(axis) > 1]
-    products = averaging_axes(spec.grid), expert_axes(spec.grid)
-    names += [product for product in dict.fromkeys(products) if "×" in product]
+    products = averaging_axes(spec), expert_axes(spec)
+    names += [product for product in dict.fromkeys(products) if product and product not in AXES]
     return {name: axis_group(grid, name, rank, spec.timeout_seconds) for name in names}
 
 

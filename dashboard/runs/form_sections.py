@@ -68,7 +68,7 @@ SECTIONS = (
         Field("grid.cp", "Context parts", "Every sequence is cut into so many."),
     )),
     Section("data", "Between copies", (
-        Field("splits.data.mode", "What copies share", "Without effect on one copy.", options={
+        Field("splits.data.mode", "What copies share", "Without effect where every stage is on one rank alone.", options={
             "ddp": "DDP: all have everything, gradients averaged in buckets",
             "zero-1": "ZeRO-1: optimizer state in parts",
             "zero-2": "ZeRO-2: gradients in parts as well",
@@ -101,10 +101,13 @@ SECTIONS = (
             "interleaved-zb": "Interleaved zero bubble: both at once",
             "zb-v": "ZB-V: stages in a V, no rank waits",
             "dualpipe-v": "DualPipeV: a V that works both ways",
+            "dualpipe": "DualPipe: from both ends, every stage there twice",
             "csv": "Your own, as text",
         }),
-        Field("schedule.micro_batches", "Micro-batches", "Each copy's share of a batch is cut into so many."),
-        Field("schedule.chunks", "Stages a rank", "1, but 2 in a V and 2 or more where stages interleave."),
+        Field("schedule.micro_batches", "Micro-batches",
+              "Each copy's share of a batch is cut into so many; under DualPipe half go each way."),
+        Field("schedule.chunks", "Stages a rank",
+              "1, but 2 in a V and 2 or more where stages interleave. Of each copy: DualPipe has two of them."),
         Field("schedule.layers", "Layers of each stage", "Such as 1, 1, 2, 4; left empty, all have equally many."),
         Field("schedule.csv", "Your schedule", "A row for each rank, a cell for each action: 0F0,0F1,0B0 is stage, "
               "F, B, I or W, and micro-batch, as torch writes them.", lines=6, schedule="csv"),

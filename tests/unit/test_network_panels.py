@@ -50,6 +50,13 @@ def test_what_cannot_be_played_is_said(ask, words):
         collectives.played(*ask)
 
 
+def test_mirrored_places_are_a_group_to_look_at():
+    spec = parse({"grid": {"pp": 4, "dp": 2}, "schedule": {"name": "dualpipe"}, "batch": 32})
+    assert asked(topology.panel, spec)["groups"] == ["dp", "pp", "mirror", "dp×pp", "dp×mirror"]
+    assert asked(topology.panel, spec, group="mirror")["groups"] == [[0, 3], [1, 2], [4, 7], [5, 6]]
+    assert asked(collectives.panel, spec, groups="dp×mirror")["groups"]["dp×mirror"]["members"] == [0, 3, 4, 7]
+
+
 def test_a_ceiling_is_that_of_the_slowest_link_between_neighbours():
     spec = preset("tensor-across-servers").spec  # two servers of two: InfiniBand between them
     found = asked(collectives.panel, spec, groups="tp,all")["groups"]

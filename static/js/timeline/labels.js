@@ -45,7 +45,7 @@ function drawLane(context, scene, sizes, lane, top, heightAt) {
     if (startNs - freeFromNs > NARROWEST_GAP_PX * nsPerPx) written += drawGap(context, scene, gapSprites, freeFromNs, startNs, top, heightAt(freeFromNs));
     freeFromNs = Math.max(freeFromNs, endNs);
     if (endNs - startNs < NARROWEST_SPAN_PX * nsPerPx) continue;
-    const text = labelOf(kind, lane.microBatchOf(place));
+    const text = labelOf(kind, lane.microBatchOf(place)) + scene.trace.wayOf(lane.rank, lane.stageOf(place));
     if (!text) continue;
     written += drawText(context, scene, sizes.map((sprites) => sprites.get(text, scene.colours.onKind[kind])),
       Math.max(startNs, fromNs), Math.min(endNs, toNs), top, height);

@@ -155,6 +155,10 @@ export class Lane {
     return this.chunks[chunkOf(place)].micro_batch[rowOf(place)];
   }
 
+  stageOf(place) {
+    return this.chunks[chunkOf(place)].stage[rowOf(place)];
+  }
+
   /** A copy of one span that stays true whatever comes in. */
   spanAt(place) {
     const chunk = this.chunks[chunkOf(place)];

@@ -27,7 +27,7 @@ export class Timeline extends EventTarget {
   constructor(parts, { ranks, grid = [], gridSizes = {}, stages = [], colours, scheduler }) {
     super();
     Object.assign(this, { parts, colours, scheduler });
-    this.trace = new Trace(ranks, grid);
+    this.trace = new Trace(ranks, grid, stages);
     this.addresses = grid.map((address) => addressWords(address, gridSizes, stages));
     this.arrangement = new Arrangement({ ranks, grid, gridSizes, stages });
     this.view = new View();

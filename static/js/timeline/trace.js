@@ -1,11 +1,13 @@
 /** All spans that the page holds: ranks × lanes, the steps' windows, and the table of their strings. */
 
 import { IS_MODEL_WORK, KINDS, LANE, LANES } from "../core/kinds.js";
+import { goesBothWays, wayOf } from "../core/ways.js";
 import { Lane } from "./lanes.js";
 import { StepWindows } from "./windows.js";
 
 /** Said to the page alone: the clock's zero, and what priority was granted. */
 const PRIVATE_MARKS = new Set(["zero", "realtime"]);
+const MIRROR = "mirror"; // no axis, but named as one in groups (trainer/grid.py)
 
 /** For every lane, the numbers of its rows, in the order of the frame. */
 function rowsByLane(spans) {
@@ -21,10 +23,12 @@ function rowsByLane(spans) {
 }
 
 export class Trace {
-  /** `grid`: each rank's address, one number an axis. */
-  constructor(ranks = 0, grid = []) {
+  /** `grid`: each rank's address, one number an axis; `stages`: those of each place in the pipeline. */
+  constructor(ranks = 0, grid = [], stages = []) {
     this.ranks = [];
     this.grid = grid;
+    this.lastPlace = stages.length - 1;
+    this.isBothWays = goesBothWays(stages);
     this.spans = 0;
     this.version = 0;
     this.firstStartNs = Infinity;
@@ -55,14 +59,24 @@ export class Trace {
   }
 
   /**
-   * Whether two ranks are in one group along the axes that its name says ("tp", "dp×cp"): the same on every other axis.
-   * Groups of one axis share a name. One that is not named by axes is taken to hold all ranks.
+   * Which of the groups with this name a rank is in: its place on every axis that the name ("tp", "dp×cp") does not say.
+   * Of "mirror" are the two places of a pipeline that are as far from either end. One that is not named by axes holds all ranks.
    */
-  areTogether(one, other, group) {
+  instanceOf(rank, group) {
     const axes = group.split("×");
-    const [address, another] = [this.grid[one], this.grid[other]];
-    if (!address || !another || !axes.every((axis) => axis in address)) return true;
-    return Object.keys(address).every((axis) => axes.includes(axis) || address[axis] === another[axis]);
+    const address = this.grid[rank];
+    if (!address || !axes.every((axis) => axis === MIRROR || axis in address)) return "";
+    const pp = axes.includes(MIRROR) ? Math.min(address.pp, this.lastPlace - address.pp) : address.pp;
+    return Object.entries({ ...address, pp }).filter(([axis]) => !axes.includes(axis)).map(([, at]) => at).join(".");
+  }
+
+  areTogether(one, other, group) {
+    return this.instanceOf(one, group) === this.instanceOf(other, group);
+  }
+
+  /** "↓" or "↑" where micro-batches go both ways, for those of a stage on a rank; else "". */
+  wayOf(rank, stage) {
+    return this.isBothWays && stage >= 0 ? wayOf(this.grid[rank]?.pp ?? 0, stage) : "";
   }
 
   /** Takes in one decoded frame. */
