@@ -16,6 +16,7 @@ from trainer.trace.frame import BrokenFrame, Frame, decode
 from trainer.trace.step_figures import StepFigures
 from trainer.trace.store import StoreReader, StoreWriter
 from trainer.trace.stream import EVENT, FRAME
+from workers.tally import Tally
 
 log = logging.getLogger(__name__)
 
@@ -120,6 +121,11 @@ class RunRecorder:
     def close_steps(self) -> None:
         """The run has ended: steps that never closed get their row too, flagged."""
         self._collect_rows(all_ended=True)
+
+    @property
+    def tally(self) -> Tally:
+        """Of what is sealed."""
+        return Tally.of(self._store.manifest)
 
     @property
     def is_due(self) -> bool:
