@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from trainer.trace.clock_line import Line
 
 
 @dataclass
 class RunClock:
-    """The run's clock is rank 0's monotonic clock less `zero_ns`; `offset_ns` leads from this clock to rank 0's."""
+    """The run's clock is rank 0's monotonic clock less `zero_ns`; `line` leads from this clock to rank 0's."""
 
     zero_ns: int
-    offset_ns: int = 0
+    line: Line = field(default_factory=Line)
 
     def to_run(self, local_ns: int) -> int:
-        return local_ns + self.offset_ns - self.zero_ns
+        return self.line.to_other(local_ns) - self.zero_ns
 
     def to_local(self, run_ns: int) -> int:
-        return run_ns - self.offset_ns + self.zero_ns
+        return self.line.to_local(run_ns + self.zero_ns)
