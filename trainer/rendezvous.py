@@ -17,6 +17,7 @@ from trainer.spec import JobSpec
 from trainer.splits.run_clock import RunClock
 from trainer.trace.clock import ClockKeeper, ClockServer, measure
 from trainer.trace.clock_line import Line, Sample
+from trainer.trace.steady_clock import SteadyClock
 from trainer.trace.writer import Writer
 
 HOST = "127.0.0.1"
@@ -104,9 +105,13 @@ class SharedClock:
             self._server.close()
 
     def _applied(self, writer: Writer) -> Callable[[Line], None]:
+        steady: SteadyClock | None = None
+
         def apply(line: Line) -> None:
-            self.run_clock.line = line
-            writer.set_clock(line)
+            nonlocal steady
+            steady = SteadyClock.of(line) if steady is None else steady.towards(line, time.monotonic_ns())
+            self.run_clock.steady = steady
+            writer.set_clock(steady)
 
         return apply
 

@@ -3,11 +3,10 @@
 import random
 from itertools import pairwise
 
-import numpy as np
 import pytest
 
 from trainer.trace.clock import KEPT_SAMPLES, ClockLine
-from trainer.trace.clock_line import MOST_DRIFT, Line, Sample, fitted
+from trainer.trace.clock_line import MOST_DRIFT, Sample, fitted
 
 SECOND = 1_000_000_000
 MONTH = 30 * 24 * 3600 * SECOND
@@ -122,23 +121,6 @@ def test_one_odd_measurement_is_no_jump():
     assert not lines.take(Sample(MONTH + 60 * SECOND, 7 * SECOND, 10_000.0))
     assert lines.take(hosts.measure(60.01)) and lines.jump is None
     assert_right(lines.line, hosts, 90)
-
-
-def test_there_and_back_is_the_same_nanosecond():
-    dice = random.Random(3)
-    for _ in range(1000):
-        line = Line(dice.randrange(MONTH), dice.randrange(-MONTH, MONTH), dice.uniform(-1e-4, 1e-4))
-        local_ns = line.at_ns + dice.randrange(-3600 * SECOND, 3600 * SECOND)
-        assert abs(line.to_local(line.to_other(local_ns)) - local_ns) <= 1
-        assert line.all_to_other(np.array([local_ns]))[0] == line.to_other(local_ns)
-        assert line.offset_at(local_ns) == line.to_other(local_ns) - local_ns
-
-
-def test_no_line_turns_time_back():
-    line = Line(MONTH, 5, -MOST_DRIFT)
-    times = sorted(random.Random(4).randrange(MONTH, MONTH + SECOND) for _ in range(2000))
-    shown = line.all_to_other(np.array(times))
-    assert (np.diff(shown) >= 0).all()
 
 
 def test_old_measurements_are_forgotten():

@@ -5,6 +5,7 @@ from trainer.trace.clock_line import Line
 from trainer.trace.frame import decode
 from trainer.trace.kinds import Kind, Lane
 from trainer.trace.sinks import FileSink, read_frames
+from trainer.trace.steady_clock import SteadyClock
 from trainer.trace.writer import Writer
 
 ZERO_NS = 1_000_000
@@ -16,7 +17,7 @@ def frames_in(path):
 
 def test_times_are_on_the_runs_clock(tmp_path):
     writer = Writer(0, FileSink(tmp_path / "frames"), tmp_path / "spill", flush_ms=10_000)
-    writer.set_clock(Line(at_ns=0, offset_ns=-500, uncertainty_ns=20.0))
+    writer.set_clock(SteadyClock.of(Line(at_ns=0, offset_ns=-500, uncertainty_ns=20.0)))
     writer.set_zero(ZERO_NS)
     writer.add((Kind.SEND, ZERO_NS + 600, ZERO_NS + 900, 1, 2, 3, 1, 4096, 5, "F2 →", "pp"))
     writer.counter("loss", 2.5, step=1, at_ns=ZERO_NS + 700)
@@ -31,7 +32,8 @@ def test_times_are_on_the_runs_clock(tmp_path):
 
 def test_a_clock_that_drifts_is_put_right_at_both_ends_of_a_span(tmp_path):
     writer = Writer(0, FileSink(tmp_path / "frames"), tmp_path / "spill", flush_ms=10_000)
-    writer.set_clock(Line(at_ns=ZERO_NS, offset_ns=7, drift=50e-6, uncertainty_ns=20.0, drift_uncertainty=1e-6))
+    line = Line(at_ns=ZERO_NS, offset_ns=7, drift=50e-6, uncertainty_ns=20.0, drift_uncertainty=1e-6)
+    writer.set_clock(SteadyClock.of(line))
     writer.set_zero(ZERO_NS)
     start_ns, end_ns = ZERO_NS + 1_000_000_000, ZERO_NS + 3_000_000_000
     writer.add((Kind.ALL_REDUCE, start_ns, end_ns, 1, 2, 3, 1, 4096, 5, "", "dp"))

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from trainer.trace.clock_line import Line
+from trainer.trace.steady_clock import THIS_CLOCK, SteadyClock
 
 
 @dataclass
 class RunClock:
-    """The run's clock is rank 0's monotonic clock less `zero_ns`; `line` leads from this clock to rank 0's."""
+    """The run's clock is rank 0's monotonic clock less `zero_ns`; `steady` leads from this clock to rank 0's."""
 
     zero_ns: int
-    line: Line = field(default_factory=Line)
+    steady: SteadyClock = THIS_CLOCK
 
     def to_run(self, local_ns: int) -> int:
-        return self.line.to_other(local_ns) - self.zero_ns
+        return self.steady.to_other(local_ns) - self.zero_ns
 
     def to_local(self, run_ns: int) -> int:
-        return self.line.to_local(run_ns + self.zero_ns)
+        return self.steady.to_local(run_ns + self.zero_ns)

@@ -37,21 +37,8 @@ class Line:
     uncertainty_ns: float = 0.0  # at `at_ns`; it grows with the time from there
     drift_uncertainty: float = 0.0
 
-    def to_other(self, local_ns: int) -> int:
-        return local_ns + self.offset_ns + round(self.drift * (local_ns - self.at_ns))
-
-    def all_to_other(self, local_ns: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """The same for whole numbers in an array."""
-        if not self.drift:
-            return local_ns + self.offset_ns
-        return local_ns + self.offset_ns + np.rint(self.drift * (local_ns - self.at_ns)).astype(np.int64)
-
-    def to_local(self, other_ns: int) -> int:
-        there_ns = self.at_ns + self.offset_ns  # what the other clock showed at `at_ns`
-        return self.at_ns + round((other_ns - there_ns) / (1 + self.drift))
-
     def offset_at(self, local_ns: int) -> int:
-        return self.to_other(local_ns) - local_ns
+        return self.offset_ns + round(self.drift * (local_ns - self.at_ns))
 
     def uncertainty_at(self, local_ns: int) -> float:
         return self.uncertainty_ns + self.drift_uncertainty * abs(local_ns - self.at_ns)

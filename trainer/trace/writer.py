@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from trainer.trace import checksum, columns
-from trainer.trace.clock_line import Line
 from trainer.trace.columns import CounterRow, MarkRow, OnRun, Row, Strings, Times
 from trainer.trace.frame import NONE, Columns, Frame, encode
 from trainer.trace.outbox import Outbox
 from trainer.trace.sinks import Sink
+from trainer.trace.steady_clock import THIS_CLOCK, SteadyClock
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class Writer:
         self._counters: list[CounterRow] = []
         self._marks: list[MarkRow] = []
         self.add = self._rows.append
-        self._clock = Line()
+        self._clock = THIS_CLOCK
         self._zero_ns = zero_ns
         self._zero_known = threading.Event()
         if zero_ns:
@@ -77,9 +77,9 @@ class Writer:
         self._zero_ns = zero_ns
         self._zero_known.set()
 
-    def set_clock(self, line: Line) -> None:
+    def set_clock(self, clock: SteadyClock) -> None:
         """From this machine's clock to rank 0's, and by how much that may be wrong."""
-        self._clock = line
+        self._clock = clock
 
     def flush(self, deadline_seconds: float = 2.0) -> None:
         """Return once all that was recorded before has left, or is kept for later, or the deadline has passed."""
