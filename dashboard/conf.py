@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+LEAST_TOKEN = 16  # characters of a token that an operator chooses
 
 
 class ConfigError(Exception):
@@ -32,6 +33,20 @@ def _devices() -> list[str]:
     if set(devices) - {"cpu", "cuda"}:
         raise ConfigError(f"LOCKSTEP_DEVICES={','.join(devices)!r} names something else than cpu and cuda")
     return devices
+
+
+def _choice(name: str, default: str, *others: str) -> str:
+    value = os.environ.get(name) or default
+    if value not in (default, *others):
+        raise ConfigError(f"{name}={value!r} would have to be {' or '.join((default, *others))}")
+    return value
+
+
+def _token(name: str) -> str:
+    token = os.environ.get(name, "")
+    if token and len(token) < LEAST_TOKEN:
+        raise ConfigError(f"{name} has {len(token)} characters; a random text of {LEAST_TOKEN} or more would do")
+    return token
 
 
 def _flag(name: str) -> bool:
@@ -66,6 +81,8 @@ class Conf:
     most_ranks: int  # LOCKSTEP_MOST_RANKS: of one run on one worker
     flush_ms: int  # LOCKSTEP_FLUSH_MS: how often a rank sends what it recorded
     stop_seconds: int  # LOCKSTEP_STOP_SECONDS: how long each rung of the ladder of stops waits
+    metrics_token: str  # LOCKSTEP_METRICS_TOKEN: opens /metrics from elsewhere; empty means from this machine alone
+    log_format: str  # LOCKSTEP_LOG_FORMAT: line, or json for an object a line
     devices: list[str]  # LOCKSTEP_DEVICES: what this machine's worker runs, comma-separated; empty means what it finds
 
     @property
@@ -120,5 +137,7 @@ def load() -> Conf:
         most_ranks=_number("LOCKSTEP_MOST_RANKS", 64, 1, 1024),
         flush_ms=_number("LOCKSTEP_FLUSH_MS", 100, 5, 10_000),
         stop_seconds=_number("LOCKSTEP_STOP_SECONDS", 10, 1, 600),
+        metrics_token=_token("LOCKSTEP_METRICS_TOKEN"),
+        log_format=_choice("LOCKSTEP_LOG_FORMAT", "line", "json"),
         devices=_devices(),
     )

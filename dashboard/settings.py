@@ -38,6 +38,8 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "dashboard.operating.durations.Durations",
+    "dashboard.logs.RunOfRequest",
     "django.middleware.security.SecurityMiddleware",
     "dashboard.static_files.StaticFiles",
     "csp.middleware.CSPMiddleware",
@@ -154,8 +156,13 @@ USE_TZ = True
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "filters": {"discretion": {"()": "dashboard.discretion.HideTokens"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["discretion"]}},
+    "formatters": {
+        "line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"},
+        "json": {"()": "dashboard.logs.JsonLines"},
+    },
+    "filters": {"discretion": {"()": "dashboard.discretion.HideTokens"}, "run": {"()": "dashboard.logs.AddRun"}},
+    "handlers": {
+        "console": {"class": "logging.StreamHandler", "formatter": CONF.log_format, "filters": ["discretion", "run"]},
+    },
     "root": {"handlers": ["console"], "level": "INFO"},
 }

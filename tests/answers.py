@@ -90,6 +90,8 @@ GET = {
     "shared-window": anyone(OK),
     "client": anyone(OK),
     "healthz": anyone(503),  # there is no Redis in unit tests
+    "readyz": anyone(503),
+    "metrics": anyone(OK),  # from this machine; test_operating asks from others
     "openapi-json": LOGGED_IN,
     "openapi-view": LOGGED_IN,
     "api-root": anyone(UNKNOWN),

@@ -13,6 +13,7 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.http import Http404
 from django.utils import timezone
 
+from dashboard.logs import now_about
 from dashboard.roles import Role
 from dashboard.runs.models import Run, ShareLink
 
@@ -67,6 +68,7 @@ def access(user: Any, run_id: str | None = None, token: str | None = None, needs
     Http404 when there is none or none for this visitor; PermissionDenied when she sees it and it takes more to do this.
     """
     seen = _by_link(token) if token is not None else _by_login(user, run_id)
+    now_about(seen.run.pk)
     if not seen.role.allows(needs):
         raise PermissionDenied(f"This takes the role {needs.value} in the run's team; yours is {seen.role.value}.")
     return seen

@@ -187,6 +187,9 @@ def test_groups_of_one_axis_are_kept_apart_and_ends_are_compared():
     assert found.members.tolist() == [2, 2, 2, 2]
     table = tabled(spans, np.array([0]), 4)
     assert table.transfer_ns.tolist() == [[63, 50, 63, 50]] and table.end_apart_ns.tolist() == [3]
+    assert table.end_off_ns.tolist() == [[-1.5, 0.0, 1.5, 0.0]]
+    alone = spans_of(2, [span(Kind.ALL_REDUCE, 0, 100, sequence=0, group="dp")], [span(Kind.FORWARD, 0, 10)])
+    assert np.isnan(tabled(alone, np.array([0]), 2).end_off_ns).all()
 
 
 def test_mirrored_places_of_a_pipeline_are_a_group():

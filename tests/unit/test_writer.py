@@ -7,10 +7,9 @@ import time
 import pytest
 
 from tests.unit.baskets import ZERO_NS, Basket, bytes_of, row
-from tests.unit.frames import spans_of
 from trainer.trace import outbox as outbox_module
 from trainer.trace.frame import decode
-from trainer.trace.kinds import Kind, Lane
+from trainer.trace.kinds import Kind
 from trainer.trace.outbox import Outbox
 from trainer.trace.sinks import FileSink, read_frames, resend_spill
 from trainer.trace.writer import MOST_SPANS_A_FRAME, Writer
@@ -81,22 +80,6 @@ def test_every_span_of_several_threads_arrives_once_and_numbers_count_up_by_one(
         assert frame.spans_before == before and frame.rank == 3
         before += len(frame.spans["kind"])
     assert [frame.final for frame in basket.frames] == [False] * (len(basket.frames) - 1) + [True]
-
-
-def test_times_are_on_the_runs_clock(spill):
-    basket = Basket()
-    writer = Writer(0, basket, spill, flush_ms=10_000)
-    writer.set_clock(-500.4, 20.0)
-    writer.set_zero(ZERO_NS)
-    writer.add((Kind.SEND, ZERO_NS + 600, ZERO_NS + 900, 1, 2, 3, 1, 4096, 5, "F2 →", "pp"))
-    writer.counter("loss", 2.5, step=1, at_ns=ZERO_NS + 700)
-    writer.mark("zero", "123", at_ns=ZERO_NS + 500)
-    writer.close(5)
-    (frame,) = basket.frames
-    assert spans_of(frame) == [(0, 100.0, 300.0, 4096.0, 1, 5, 1, 2, 3, Kind.SEND, Lane.POINT_TO_POINT, "F2 →", "pp")]
-    assert frame.counters["time_ns"].tolist() == [200.0] and frame.counters["value"].tolist() == [2.5]
-    assert frame.marks["time_ns"].tolist() == [0.0] and frame.strings[frame.marks["text"][0]] == "123"
-    assert (frame.clock_offset_ns, frame.clock_uncertainty_ns) == (-500.0, 20.0)
 
 
 def test_nothing_is_sent_before_the_zero_is_known(spill):
