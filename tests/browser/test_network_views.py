@@ -163,7 +163,8 @@ def test_a_view_that_is_still_at_it_is_not_begun_again(page):
         page.goto(address)
         page.evaluate("""async (run) => {
           const [{ Panels }, { Trace }] = await Promise.all([import("/js/views/panels.js"), import("/js/timeline/trace.js")]);
-          const panels = new Panels(document.getElementById("box"), { run: () => run, timeline: { trace: new Trace(4) }, readBase: "/" });
+          const context = { run: () => run, timeline: { trace: new Trace(4) }, readBase: "/" };
+          const panels = new Panels(document.getElementById("box"), context);
           panels.isSeen = true;
           for (let press = 0; press < 5; press++) panels.show(panels.shown);
           window.panels = panels;

@@ -9,7 +9,6 @@ import pytest
 from tests.unit.baskets import ZERO_NS, Basket, bytes_of, row
 from trainer.trace import outbox as outbox_module
 from trainer.trace.frame import decode
-from trainer.trace.kinds import Kind
 from trainer.trace.outbox import Outbox
 from trainer.trace.sinks import FileSink, read_frames, resend_spill
 from trainer.trace.writer import MOST_SPANS_A_FRAME, Writer
