@@ -17,6 +17,7 @@ from dashboard.roles import Role
 from dashboard.runs.models import Run, ShareLink
 
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{22,64}\Z")
+_RUN_ID = re.compile(r"[a-z0-9]{1,16}\Z")
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def access(user: Any, run_id: str | None = None, token: str | None = None, needs
 
 
 def _by_login(user: Any, run_id: str | None) -> Access:
-    if not user.is_authenticated:
+    if not user.is_authenticated or not _RUN_ID.match(run_id or ""):
         raise Http404("There is no such run.")
     in_team = user.memberships.filter(team=OuterRef("team")).order_by().values("role")[:1]
     run = visible_runs(user).annotate(role_in_team=Subquery(in_team)).filter(pk=run_id).first()
