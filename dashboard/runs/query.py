@@ -14,7 +14,7 @@ from typing import Any
 from django.db.models import Q
 from django.utils import timezone
 
-from dashboard.runs.models import RunTag, State
+from dashboard.runs.models import Run, RunTag, State
 from trainer.complaints import FieldError, choices
 from trainer.spec import ScheduleSpec
 
@@ -63,8 +63,10 @@ def parse(text: str, user: Any = None) -> Query:
 
 
 def _words(value: str) -> Q:
+    """Rows with notes alone are read for their notes; the rest is answered by indexes."""
     tagged = RunTag.objects.filter(name__icontains=value).values("run")
-    return Q(name__icontains=value) | Q(pk__startswith=value) | Q(note__icontains=value) | Q(pk__in=tagged)
+    noted = Run.objects.filter(note_letters__gt=0, note__icontains=value).order_by().values("pk")
+    return Q(name__icontains=value) | Q(pk__startswith=value) | Q(pk__in=noted) | Q(pk__in=tagged)
 
 
 def _condition(name: str, sign: str, value: str, user: Any) -> Q:
