@@ -95,6 +95,7 @@ GET = {
     "api-root": anyone(UNKNOWN),
     "presets": API_LOGGED_IN,
     "list_runs": API_LOGGED_IN,
+    "launch_run": API_LOGGED_IN,  # the address of "list_runs"
     "me": API_LOGGED_IN,
     "workers": with_account(api, 503),
     "show": API_SEEN,
@@ -104,6 +105,21 @@ GET = {
     "links": of_run(api, OK, Role.EDITOR),
     "compare": API_SEEN,
     "exports": API_SEEN,
+    "bulk": API_POST_ONLY,
+    "list_views": API_LOGGED_IN,
+    "save_view": API_LOGGED_IN,  # the address of "list_views"
+    "forget_view": API_POST_ONLY,
+    "list_notices": API_LOGGED_IN,
+    "read_notices": API_POST_ONLY,
+    "make_team": API_POST_ONLY,
+    "show_team": API_SEEN,
+    "set_role": API_POST_ONLY,
+    "remove_member": API_POST_ONLY,
+    "invite": API_POST_ONLY,
+    "take_invitation_back": API_POST_ONLY,
+    "hooks": of_run(api, OK, Role.OWNER),
+    "add_hook": of_run(api, OK, Role.OWNER),  # the address of "hooks"
+    "remove_hook": API_POST_ONLY,
     "make": API_POST_ONLY,
     "export_file": with_account(api, UNKNOWN),
     "comments": API_SEEN,
@@ -151,6 +167,14 @@ POST = {
     "comment": of_run(api, MADE),
     "restore": with_account(api, UNKNOWN),  # it was not deleted
     "stop": of_run(api, OK, Role.EDITOR),
+    "share": of_run(api, MADE, Role.EDITOR),
+    "bulk": with_account(api, OK),  # which of the runs are there it says of each
+    "launch_run": with_account(api, MADE),
+    "save_view": with_account(api, MADE),
+    "read_notices": with_account(api, OK),
+    "make_team": with_account(api, MADE),
+    "invite": of_run(api, MADE, Role.OWNER),
+    "add_hook": of_run(api, MADE, Role.OWNER),
     "shared-run": anyone(WRONG_METHOD),
     "shared-run-log": anyone(WRONG_METHOD),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.api import changing, commenting, exporting, reading  # noqa: F401 (they add their operations to the router)
+from dashboard.api import changing, commenting, exporting, listing, reading, teaming  # noqa: F401 (they add their operations to the router)
 from dashboard.api.auth import Rate
 from dashboard.api.bodies import Bodies
 from dashboard.api.describe import DescribedAPI, Reference

@@ -62,6 +62,13 @@ def _of(user: Any, needs: Role) -> QuerySet[Run]:
     return Run.objects.filter(Q(owner=user) | Q(team__in=teams))
 
 
+def within(do: str, user: Any) -> QuerySet[Run]:
+    """The runs to which `user` may do that: stop, tag, archive, unarchive, delete or restore."""
+    if do == "restore":
+        return deleted_runs(user)
+    return visible_runs(user, needs=Role.OWNER if do == "delete" else Role.EDITOR)
+
+
 def access(user: Any, run_id: str | None = None, token: str | None = None, needs: Role = Role.VIEWER) -> Access:
     """The run, and what its visitor may do.
 

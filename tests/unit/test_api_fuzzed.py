@@ -17,16 +17,20 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance, status_code_conformance
 
-from dashboard.accounts import tokens
+from dashboard.accounts import teams, tokens
+from dashboard.accounts.models import Invitation
 from dashboard.api import auth
 from dashboard.api.routes import api
 from dashboard.comments import services as comments
 from dashboard.comments.models import Comment
+from dashboard.notices.models import Webhook
+from dashboard.roles import Role
+from dashboard.runs import saved_views
 from dashboard.runs.finding import SORTS
 from dashboard.runs.models import Run, ShareLink, State
 from dashboard.runs.query import FIELDS
 
-EXAMPLES = 20  # of each operation, and as many again that break its description
+EXAMPLES = 15  # of each operation, and as many again that break its description
 SCHEMA = schemathesis.openapi.from_dict(json.loads(json.dumps(api.get_openapi_schema())))
 OPERATIONS = {operation.ok().label: operation.ok() for operation in SCHEMA.get_all_operations()}
 # Django's handler on threads of its own would not see this test's transaction; WSGI answers in ours.
@@ -49,7 +53,12 @@ def there(people, monkeypatch):
     member = people.user("member")
     comment = comments.write(people.run, member, "first")
     _, token = tokens.make(member, "fuzz", tokens.SCOPES)
-    known = {"run_id": people.run.pk, "comment_id": comment.pk, "link_id": people.link.pk, "rank": 0, "key": "steps-csv"}
+    known = {
+        "run_id": people.run.pk, "comment_id": comment.pk, "link_id": people.link.pk, "rank": 0, "key": "steps-csv",
+        "team_id": people.team.pk, "name": "viewer", "view_id": saved_views.save(member, "mine", "q=is:mine").pk,
+        "invitation_id": teams.invite(people.team, member, Role.VIEWER, 7, 5)[0].pk,
+        "hook_id": Webhook.objects.create(team=people.team, url="https://example.org/", secret="s").pk,
+    }
     yield {"Authorization": f"Bearer {token}"}, known
     for signal in (request_started, request_finished):
         signal.connect(close_old_connections)
@@ -60,6 +69,7 @@ def as_it_was(state):
     Run.objects.update(state=state, deleted_at=None)
     Comment.objects.update(deleted_at=None)
     ShareLink.objects.update(taken_back_at=None)
+    Invitation.objects.update(taken_back_at=None)
 
 
 @pytest.mark.parametrize("mode", GenerationMode)
