@@ -98,6 +98,9 @@ CHANNEL_LAYERS = {
     }
 }
 
+AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
+if CONF.oidc_issuer:
+    AUTHENTICATION_BACKENDS.append("dashboard.accounts.openid.Backend")
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "runs"
 LOGOUT_REDIRECT_URL = "login"

@@ -39,6 +39,8 @@ GET = {
     "login": (FOUND,) * 5 + (OK, OK),
     "logout": POST_ONLY,
     "welcome": anyone(UNKNOWN),
+    "openid-start": anyone(UNKNOWN),  # no provider is set
+    "openid-callback": anyone(UNKNOWN),
     "invited": anyone(OK),
     "account": LOGGED_IN,
     "token-take-back": POST_ONLY,
@@ -57,6 +59,7 @@ GET = {
     "runs-forget-view": POST_ONLY,
     "runs-compare": SEEN,
     "runs-compare-loss": SEEN,
+    "runs-compare-step": SEEN,
     "runs-rows": LOGGED_IN,
     "launch": LOGGED_IN,
     "learn": anyone(OK),
