@@ -182,3 +182,4 @@ POST = {
     "shared-run-log": anyone(WRONG_METHOD),
 }
 OPEN_POSTS = {"welcome", "invited", "shared-run", "shared-run-log"}  # those that ask for no login
+SOCKETS = {"ws/runs/<str:run_id>/", "ws/s/<str:token>/", "ws/news/"}

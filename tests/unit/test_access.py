@@ -9,11 +9,12 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from dashboard.accounts import teams, tokens
 from dashboard.api.router import router
 from dashboard.comments import services as comments
+from dashboard.live.routing import websocket_urlpatterns
 from dashboard.notices.models import Webhook
 from dashboard.roles import Role
 from dashboard.runs import services
 from dashboard.runs.models import SavedView
-from tests.answers import EMPTY, GET, LOGIN, OK, OPEN_POSTS, POST, UNKNOWN, api, of_run
+from tests.answers import EMPTY, GET, LOGIN, OK, OPEN_POSTS, POST, SOCKETS, UNKNOWN, api, of_run
 from tests.people import EVERYBODY, gather
 from trainer.presets import PRESETS
 
@@ -98,6 +99,11 @@ def test_post(people, name, who):
     body = BODIES.get(name, {})
     as_json = {"content_type": "application/json"} if name in API else {}
     assert told(people.client(who).post(address(name, people), body, **as_json)) == POST[name][EVERYBODY.index(who)]
+
+
+def test_the_table_knows_every_socket():
+    """Who may open each is tested on real ones: tests/stack/test_live_socket.py, and test_live_people.py for the news."""
+    assert {str(one.pattern) for one in websocket_urlpatterns} == SOCKETS
 
 
 OTHERS = [
