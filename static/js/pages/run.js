@@ -12,6 +12,7 @@ import { bindGuide } from "../views/guide.js";
 import { bindMenus } from "../views/menus.js";
 import { Now, median, stepNs } from "../views/now.js";
 import { Panels } from "../views/panels.js";
+import { bindPicture } from "../views/picture-files.js";
 import { Presence } from "../views/presence.js";
 import { bindShareDialog } from "../views/share.js";
 import { InShort } from "../views/short.js";
@@ -54,6 +55,7 @@ const presence = part("people") && new Presence(part, timeline, place, {
 bindDialogs();
 bindShareDialog(place);
 bindMenus();
+bindPicture(part, timeline, () => run);
 bindGuide(root, panels);
 
 let link = null;
