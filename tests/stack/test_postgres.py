@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.skipif(bool(refusal()), reason=refu
 # Whatever filters, sorts, counts, locks, or reads JSON in the database.
 FILES = (
     "test_models", "test_query", "test_services", "test_curation", "test_views_list", "test_comments", "test_notices",
-    "test_teams", "test_links", "test_reap", "test_operating", "test_prune",
+    "test_teams", "test_links", "test_reap", "test_operating", "test_prune", "test_comparison", "test_api",
 )
 
 

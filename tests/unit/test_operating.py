@@ -172,6 +172,7 @@ def written():
     handler.setFormatter(logs.JsonLines())
     handler.addFilter(logs.AddRun())
     logging.getLogger().addHandler(handler)
+    logs.now_about("")  # other tests look at runs outside of any request
     yield handler.lines
     logging.getLogger().removeHandler(handler)
 
