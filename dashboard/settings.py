@@ -118,7 +118,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 # Where https is the only way in, browsers are told to keep to it and http leads there, but for whoever asks after the server's
 # health from inside. A list of preloaded names would hold for a whole domain: that is its owner's to decide.
 SECURE_SSL_REDIRECT = HTTPS and all(origin.startswith("https://") for origin in CONF.origins)
-SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_HSTS_SECONDS = 31_536_000 if SECURE_SSL_REDIRECT else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_SSL_REDIRECT
 SILENCED_SYSTEM_CHECKS = ["security.W021"]
