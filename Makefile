@@ -4,7 +4,7 @@ PYTHON ?= python3.11
 PORT ?= 8000
 BIN := .venv/bin
 INSTALLED := .venv/installed
-BENCHES ?= start live overhead timeline windows list
+BENCHES ?= start live overhead timeline windows list pages
 
 .PHONY: help setup run test lint bench pictures browser axe lock clean
 
@@ -50,6 +50,8 @@ bench: setup browser
 
 pictures: setup browser
 	$(BIN)/python -m tests.browser.pictures
+	$(BIN)/python -m tests.browser.view_pictures
+	$(BIN)/python -m tests.browser.program_pictures
 
 # Tests drive the system's own Chromium: Playwright's download is not needed.
 browser:

@@ -8,8 +8,10 @@ import re
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+LEAST_TOKEN = 16  # characters of a token that an operator chooses
 
 
 class ConfigError(Exception):
@@ -32,6 +34,20 @@ def _devices() -> list[str]:
     if set(devices) - {"cpu", "cuda"}:
         raise ConfigError(f"LOCKSTEP_DEVICES={','.join(devices)!r} names something else than cpu and cuda")
     return devices
+
+
+def _choice(name: str, default: str, *others: str) -> str:
+    value = os.environ.get(name) or default
+    if value not in (default, *others):
+        raise ConfigError(f"{name}={value!r} would have to be {' or '.join((default, *others))}")
+    return value
+
+
+def _token(name: str) -> str:
+    token = os.environ.get(name, "")
+    if token and len(token) < LEAST_TOKEN:
+        raise ConfigError(f"{name} has {len(token)} characters; a random text of {LEAST_TOKEN} or more would do")
+    return token
 
 
 def _flag(name: str) -> bool:
@@ -61,11 +77,18 @@ class Conf:
     origins: list[str]  # LOCKSTEP_ORIGINS: https://… addresses when behind a proxy
     embed_in: list[str]  # LOCKSTEP_EMBED_IN: origins of sites that may show shared runs in a frame, comma-separated
     hook_hosts: list[str]  # LOCKSTEP_HOOK_HOSTS: hosts in private networks that teams' webhooks may call, comma-separated
+    oidc_issuer: str  # LOCKSTEP_OIDC_ISSUER: an OpenID Connect provider whose people may log in; empty for none
+    oidc_client_id: str  # LOCKSTEP_OIDC_CLIENT_ID: what the provider calls this server
+    oidc_client_secret: str  # LOCKSTEP_OIDC_CLIENT_SECRET
+    oidc_domains: list[str]  # LOCKSTEP_OIDC_DOMAINS: of verified e-mail addresses that may come in; empty for everybody there
+    oidc_name: str  # LOCKSTEP_OIDC_NAME: on the button
     debug: bool  # LOCKSTEP_DEBUG
     runs_at_once: int  # LOCKSTEP_RUNS_AT_ONCE: by one worker
     most_ranks: int  # LOCKSTEP_MOST_RANKS: of one run on one worker
     flush_ms: int  # LOCKSTEP_FLUSH_MS: how often a rank sends what it recorded
     stop_seconds: int  # LOCKSTEP_STOP_SECONDS: how long each rung of the ladder of stops waits
+    metrics_token: str  # LOCKSTEP_METRICS_TOKEN: opens /metrics from elsewhere; empty means from this machine alone
+    log_format: str  # LOCKSTEP_LOG_FORMAT: line, or json for an object a line
     devices: list[str]  # LOCKSTEP_DEVICES: what this machine's worker runs, comma-separated; empty means what it finds
 
     @property
@@ -103,6 +126,21 @@ def _keep_new_secret(path: Path) -> None:
     draft.unlink()
 
 
+def _oidc() -> dict[str, Any]:
+    issuer = os.environ.get("LOCKSTEP_OIDC_ISSUER", "").rstrip("/")
+    names = ("LOCKSTEP_OIDC_CLIENT_ID", "LOCKSTEP_OIDC_CLIENT_SECRET")
+    if issuer and (missing := [name for name in names if not os.environ.get(name)]):
+        raise ConfigError(f"LOCKSTEP_OIDC_ISSUER needs {' and '.join(missing)} too: what its provider gave you for this server")
+    if issuer and not re.match(r"https://|http://(localhost|127\.0\.0\.1)[:/]", issuer):
+        raise ConfigError(f"LOCKSTEP_OIDC_ISSUER={issuer!r} is no address such as https://id.example.org")
+    client_id, client_secret = (os.environ.get(name, "") for name in names)
+    return {
+        "oidc_issuer": issuer, "oidc_client_id": client_id, "oidc_client_secret": client_secret,
+        "oidc_domains": [domain.lower() for domain in _list("LOCKSTEP_OIDC_DOMAINS")],
+        "oidc_name": os.environ.get("LOCKSTEP_OIDC_NAME") or "your company's account",
+    }
+
+
 def load() -> Conf:
     home = Path(os.environ.get("LOCKSTEP_HOME") or ROOT / ".lockstep").expanduser().resolve()
     url_file = home / "redis-url"
@@ -115,10 +153,13 @@ def load() -> Conf:
         origins=_list("LOCKSTEP_ORIGINS"),
         embed_in=_origins("LOCKSTEP_EMBED_IN"),
         hook_hosts=_list("LOCKSTEP_HOOK_HOSTS"),
+        **_oidc(),
         debug=_flag("LOCKSTEP_DEBUG"),
         runs_at_once=_number("LOCKSTEP_RUNS_AT_ONCE", 1, 1, 64),
         most_ranks=_number("LOCKSTEP_MOST_RANKS", 64, 1, 1024),
         flush_ms=_number("LOCKSTEP_FLUSH_MS", 100, 5, 10_000),
         stop_seconds=_number("LOCKSTEP_STOP_SECONDS", 10, 1, 600),
+        metrics_token=_token("LOCKSTEP_METRICS_TOKEN"),
+        log_format=_choice("LOCKSTEP_LOG_FORMAT", "line", "json"),
         devices=_devices(),
     )

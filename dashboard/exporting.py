@@ -6,18 +6,22 @@ A worker's queue is no place for them: a run may keep a worker busy for days. St
 
 from __future__ import annotations
 
+import logging
 import os
+from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
 
 import django
-from celery import Celery
+from celery import Celery, signals
 from django.conf import settings
 from django.db import close_old_connections
 from kombu import Queue
 
 django.setup()
+logging.captureWarnings(True)  # they are lines of the log like any other
 
+from dashboard.logs import about_run  # noqa: E402
 from dashboard.runs.door import EXPORT_TASK, EXPORTS_QUEUE  # noqa: E402
 from dashboard.runs.exports import making  # noqa: E402
 from dashboard.runs.exports.formats import FORMATS  # noqa: E402
@@ -42,9 +46,15 @@ app.conf.update(
 )
 
 
+@signals.setup_logging.connect
+def _keep_logging(**_: Any) -> None:
+    """Django's settings say how logs look; that somebody hears this signal keeps Celery from setting up its own."""
+
+
 @app.task(name=EXPORT_TASK)
 def export(run_id: str, key: str) -> None:
     close_old_connections()
     run = Run.objects.filter(pk=run_id, deleted_at=None).first()
     if run is not None and key in FORMATS:
-        making.make(run, key)
+        with about_run(run_id):
+            making.make(run, key)

@@ -38,6 +38,8 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "dashboard.operating.durations.Durations",
+    "dashboard.logs.RunOfRequest",
     "django.middleware.security.SecurityMiddleware",
     "dashboard.static_files.StaticFiles",
     "csp.middleware.CSPMiddleware",
@@ -98,6 +100,9 @@ CHANNEL_LAYERS = {
     }
 }
 
+AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
+if CONF.oidc_issuer:
+    AUTHENTICATION_BACKENDS.append("dashboard.accounts.openid.Backend")
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "runs"
 LOGOUT_REDIRECT_URL = "login"
@@ -110,6 +115,13 @@ AUTH_PASSWORD_VALIDATORS = [
 SESSION_COOKIE_NAME = "lockstep_session"
 CSRF_COOKIE_NAME = "lockstep_csrf"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+# Where https is the only way in, browsers are told to keep to it and http leads there, but for whoever asks after the server's
+# health from inside. A list of preloaded names would hold for a whole domain: that is its owner's to decide.
+SECURE_SSL_REDIRECT = HTTPS and all(origin.startswith("https://") for origin in CONF.origins)
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
+SECURE_HSTS_SECONDS = 31_536_000 if SECURE_SSL_REDIRECT else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_SSL_REDIRECT
+SILENCED_SYSTEM_CHECKS = ["security.W021"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_REFERRER_POLICY = "same-origin"  # a share link's token must not travel to other sites
 X_FRAME_OPTIONS = "DENY"
@@ -154,8 +166,13 @@ USE_TZ = True
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "filters": {"discretion": {"()": "dashboard.discretion.HideTokens"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["discretion"]}},
+    "formatters": {
+        "line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"},
+        "json": {"()": "dashboard.logs.JsonLines"},
+    },
+    "filters": {"discretion": {"()": "dashboard.discretion.HideTokens"}, "run": {"()": "dashboard.logs.AddRun"}},
+    "handlers": {
+        "console": {"class": "logging.StreamHandler", "formatter": CONF.log_format, "filters": ["discretion", "run"]},
+    },
     "root": {"handlers": ["console"], "level": "INFO"},
 }

@@ -11,4 +11,5 @@ urlpatterns = [
     path("", include("dashboard.live.urls")),
     path("", include("dashboard.learn.urls")),
     path("", include("dashboard.api.urls")),
+    path("", include("dashboard.operating.urls")),
 ]

@@ -39,6 +39,8 @@ GET = {
     "login": (FOUND,) * 5 + (OK, OK),
     "logout": POST_ONLY,
     "welcome": anyone(UNKNOWN),
+    "openid-start": anyone(UNKNOWN),  # no provider is set
+    "openid-callback": anyone(UNKNOWN),
     "invited": anyone(OK),
     "account": LOGGED_IN,
     "token-take-back": POST_ONLY,
@@ -57,6 +59,7 @@ GET = {
     "runs-forget-view": POST_ONLY,
     "runs-compare": SEEN,
     "runs-compare-loss": SEEN,
+    "runs-compare-step": SEEN,
     "runs-rows": LOGGED_IN,
     "launch": LOGGED_IN,
     "learn": anyone(OK),
@@ -90,11 +93,14 @@ GET = {
     "shared-window": anyone(OK),
     "client": anyone(OK),
     "healthz": anyone(503),  # there is no Redis in unit tests
+    "readyz": anyone(503),
+    "metrics": anyone(OK),  # from this machine; test_operating asks from others
     "openapi-json": LOGGED_IN,
     "openapi-view": LOGGED_IN,
     "api-root": anyone(UNKNOWN),
     "presets": API_LOGGED_IN,
     "list_runs": API_LOGGED_IN,
+    "launch_run": API_LOGGED_IN,  # the address of "list_runs"
     "me": API_LOGGED_IN,
     "workers": with_account(api, 503),
     "show": API_SEEN,
@@ -104,6 +110,21 @@ GET = {
     "links": of_run(api, OK, Role.EDITOR),
     "compare": API_SEEN,
     "exports": API_SEEN,
+    "bulk": API_POST_ONLY,
+    "list_views": API_LOGGED_IN,
+    "save_view": API_LOGGED_IN,  # the address of "list_views"
+    "forget_view": API_POST_ONLY,
+    "list_notices": API_LOGGED_IN,
+    "read_notices": API_POST_ONLY,
+    "make_team": API_POST_ONLY,
+    "show_team": API_SEEN,
+    "set_role": API_POST_ONLY,
+    "remove_member": API_POST_ONLY,
+    "invite": API_POST_ONLY,
+    "take_invitation_back": API_POST_ONLY,
+    "hooks": of_run(api, OK, Role.OWNER),
+    "add_hook": of_run(api, OK, Role.OWNER),  # the address of "hooks"
+    "remove_hook": API_POST_ONLY,
     "make": API_POST_ONLY,
     "export_file": with_account(api, UNKNOWN),
     "comments": API_SEEN,
@@ -151,7 +172,16 @@ POST = {
     "comment": of_run(api, MADE),
     "restore": with_account(api, UNKNOWN),  # it was not deleted
     "stop": of_run(api, OK, Role.EDITOR),
+    "share": of_run(api, MADE, Role.EDITOR),
+    "bulk": with_account(api, OK),  # which of the runs are there it says of each
+    "launch_run": with_account(api, MADE),
+    "save_view": with_account(api, MADE),
+    "read_notices": with_account(api, OK),
+    "make_team": with_account(api, MADE),
+    "invite": of_run(api, MADE, Role.OWNER),
+    "add_hook": of_run(api, MADE, Role.OWNER),
     "shared-run": anyone(WRONG_METHOD),
     "shared-run-log": anyone(WRONG_METHOD),
 }
 OPEN_POSTS = {"welcome", "invited", "shared-run", "shared-run-log"}  # those that ask for no login
+SOCKETS = {"ws/runs/<str:run_id>/", "ws/s/<str:token>/", "ws/news/"}

@@ -5,8 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 
+def runs_folder(home: Path) -> Path:
+    return home / "runs"
+
+
 def run_folder(home: Path, run_id: str) -> Path:
-    return home / "runs" / run_id
+    return runs_folder(home) / run_id
 
 
 def log_file(folder: Path, rank: int) -> Path:

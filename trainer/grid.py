@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from trainer.spec import GridSpec
+from trainer.spec import GridSpec, JobSpec
 
 # From the slowest to the fastest axis: neighbours in rank share a server, so the axis that
 # suffers most from a slow link (tensor) comes last, and the one that suffers least (data) first.
 AXES = ("dp", "ep", "pp", "cp", "tp")
+# No axis, but named as one in groups: the two places of a pipeline that are as far from either end. Where micro-batches go
+# both ways they have the same stages.
+MIRROR = "mirror"
+GROUP_AXES = {*AXES, MIRROR}
 
 
-def averaging_axes(spec: GridSpec) -> str:
+def averaging_axes(spec: JobSpec) -> str:
     """The axes over which gradients are averaged, such as "dp×cp", empty if there is none: along them ranks see other
     samples or other tokens."""
     return _joined(spec, ("dp", "ep", "cp"))
 
 
-def expert_axes(spec: GridSpec) -> str:
+def expert_axes(spec: JobSpec) -> str:
     """The axes over which gradients of experts are averaged: along `ep` ranks have other experts."""
     return _joined(spec, ("dp", "cp"))
 
 
-def _joined(spec: GridSpec, axes: tuple[str, ...]) -> str:
-    return "×".join(axis for axis in axes if getattr(spec, axis) > 1)
+def _joined(spec: JobSpec, axes: tuple[str, ...]) -> str:
+    return "×".join([axis for axis in axes if getattr(spec.grid, axis) > 1] + [MIRROR] * (spec.ways == 2))
+
+
+def first_copy(spec: JobSpec, address: Address) -> Address:
+    """The first address whose rank holds the same numbers: of all that share out samples or tokens, not experts or slices."""
+    return replace(address, dp=0, cp=0, pp=_nearer(address.pp, spec.grid.pp) if spec.ways == 2 else address.pp)
+
+
+def speaks_for_its_stages(spec: JobSpec, address: Address) -> bool:
+    """Whether this rank is the one that counts what all ranks of the same stages did together."""
+    return address == replace(first_copy(spec, address), ep=0, tp=0)
+
+
+def _nearer(place: int, places: int) -> int:
+    """Of a place and the one as far from the other end, that which comes first."""
+    return min(place, places - 1 - place)
 
 
 @dataclass(frozen=True)
@@ -35,11 +54,6 @@ class Address:
     pp: int = 0
     cp: int = 0
     tp: int = 0
-
-    @property
-    def speaks_for_its_stages(self) -> bool:
-        """Whether this rank is the one that counts what all ranks of the same stages did together."""
-        return self.dp == self.ep == self.cp == self.tp == 0
 
 
 @dataclass(frozen=True)
@@ -81,10 +95,12 @@ class Grid:
         return number
 
     def groups(self, *axes: str) -> list[list[int]]:
-        """The groups of ranks that differ on `axes` alone; each group in the order of its ranks."""
+        """The groups of ranks that differ on `axes` alone, MIRROR among them or not; each group in the order of its ranks."""
         found: dict[tuple[int, ...], list[int]] = {}
         for rank in range(self.ranks):
             address = self.address(rank)
+            if MIRROR in axes:
+                address = replace(address, pp=_nearer(address.pp, self.size("pp")))
             shared = tuple(getattr(address, axis) for axis in AXES if axis not in axes)
             found.setdefault(shared, []).append(rank)
         return list(found.values())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainer.grid import Grid
+from trainer.grid import Grid, first_copy
 
 if TYPE_CHECKING:
     from trainer.spec import JobSpec
@@ -41,10 +41,10 @@ FIRST_LIFE = Life()
 
 def holder_of(spec: JobSpec, rank: int) -> int:
     """The rank whose checkpoint `rank` goes on from: of copies that are equal in everything the first one keeps it."""
-    if spec.splits.data.mode.startswith("zero") or spec.grid.copies * spec.grid.cp == 1:
+    if spec.splits.data.mode.startswith("zero") or spec.averaging_ranks == 1:
         return rank
     grid = Grid.of(spec.grid)
-    return grid.rank(replace(grid.address(rank), dp=0, cp=0))
+    return grid.rank(first_copy(spec, grid.address(rank)))
 
 
 def checkpoints_folder(folder: Path) -> Path:

@@ -42,7 +42,7 @@ def complaints(spec: JobSpec) -> list[FieldError]:
 
 def _data_misfits(spec: JobSpec) -> list[FieldError]:
     """A weight's gradient that is put off has to find its parameter, which zero-3 lets go of."""
-    if spec.splits.data.mode != "zero-3" or spec.grid.copies * spec.grid.cp == 1 or not puts_off_weights(spec):
+    if spec.splits.data.mode != "zero-3" or spec.averaging_ranks == 1 or not puts_off_weights(spec):
         return []
     return [FieldError("splits.data.mode", "zero-3",
                        "this schedule puts off gradients of weights, and by then zero-3 has let go of these; "

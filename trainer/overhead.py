@@ -8,9 +8,10 @@ figure is the median of all pairs, as a share of the bare step.
 
 Ours has a second part: the loop waits for Python's global lock while the thread behind it converts what was recorded and
 sends it, every 100 ms. That is the time in which the loop's thread did not run, less what it is without a recorder; the
-real-time class, where it may be had, keeps everybody else out of it. `ours_percent` is both parts. The thread's
-own CPU time, on another core if there is one, is given beside them. torch.profiler and viztracer are given for what
-they take in the loop alone: not to start, stop, convert and save, for which they take seconds.
+real-time class, where it may be had, keeps everybody else out of it. `ours_percent` is both parts. The thread's own
+CPU time, on another core if there is one, is given beside them. `clocks_percent` is what reading the clock twice a span
+takes by itself: no recorder of spans can do with less. torch.profiler and viztracer are given for what they take in the
+loop alone: not to start, stop, convert and save, for which they take seconds.
 """
 
 from __future__ import annotations
@@ -69,6 +70,14 @@ class Loop:
         activations = self._inputs
         for _, layer in self._layers:
             activations = layer(activations)
+
+    def timed(self) -> None:
+        """What no recorder of spans can do without: when each layer began and ended."""
+        activations = self._inputs
+        for _, layer in self._layers:
+            monotonic_ns()
+            activations = layer(activations)
+            monotonic_ns()
 
     def recorded(self, add: Add) -> None:
         """As an executor records its actions."""
@@ -163,6 +172,7 @@ def measure(redis_url: str, folder: Path) -> dict[str, Any]:
     alone = stretches(loop.bare)
     others = {"torch_profiler": torch_profiler_in_loop(loop), "viztracer": viztracer_in_loop(loop, folder)}
     here = Writer(0, RedisSink(redis_url, "overhead"), folder / "spill-0", zero_ns=1)
+    clocks = compared(loop.bare, lambda: cpu_ns(loop.timed), PAIRS)
     in_loop = ours_in_loop(loop, here)
     with_it = stretches(lambda: loop.recorded(here.add), here)
     here.close()
@@ -174,6 +184,7 @@ def measure(redis_url: str, folder: Path) -> dict[str, Any]:
     return {
         **{f"{name}_percent": _percent(own + max(0.0, share)) for name, share in waited.items()},
         **{f"{name}_percent": _percent(median(shares)) for name, shares in others.items()},
+        "clocks_percent": _percent(median(clocks)),
         "ours_loop_percent": _percent(own),
         "ours_loop_quartiles_percent": [_percent(low), _percent(high)],
         "ours_waiting_percent": _percent(waited["ours"]),

@@ -16,6 +16,8 @@ from trainer.job import RankJob
 from trainer.spec import JobSpec
 from trainer.splits.run_clock import RunClock
 from trainer.trace.clock import ClockKeeper, ClockServer, measure
+from trainer.trace.clock_line import Line, Sample
+from trainer.trace.steady_clock import SteadyClock
 from trainer.trace.writer import Writer
 
 HOST = "127.0.0.1"
@@ -53,8 +55,8 @@ def axis_group(grid: Grid, axes: str, rank: int, timeout_seconds: float) -> dist
 def axis_groups(grid: Grid, rank: int, spec: JobSpec) -> dict[str, dist.ProcessGroup]:
     """By axis, for the axes that have more than one rank, and for the products that gradients are averaged over."""
     names = [axis for axis in AXES if grid.size(axis) > 1]
-    products = averaging_axes(spec.grid), expert_axes(spec.grid)
-    names += [product for product in dict.fromkeys(products) if "×" in product]
+    products = averaging_axes(spec), expert_axes(spec)
+    names += [product for product in dict.fromkeys(products) if product and product not in AXES]
     return {name: axis_group(grid, name, rank, spec.timeout_seconds) for name in names}
 
 
@@ -87,16 +89,13 @@ class SharedClock:
             keep_zero(zero_ns)
             store.set("clock", json.dumps([*self._server.address, zero_ns]))
             self.run_clock = RunClock(zero_ns)
-            writer.set_clock(0, 0.0)
             if is_first:
                 unix_ns = time.time_ns() - (time.monotonic_ns() - zero_ns)
                 writer.mark("zero", str(unix_ns), at_ns=zero_ns)
         else:
             host, port, zero_ns = json.loads(store.get("clock"))
             self.run_clock = RunClock(zero_ns)
-            first = measure((host, port))
-            self._applied(writer)(*first)
-            self._keeper = ClockKeeper((host, port), self._applied(writer), first)
+            self._keeper = ClockKeeper((host, port), self._applied(writer), measure((host, port)), self._telling(writer))
         writer.set_zero(zero_ns)
 
     def close(self) -> None:
@@ -105,12 +104,25 @@ class SharedClock:
         if self._server is not None:
             self._server.close()
 
-    def _applied(self, writer: Writer) -> Callable[[float, float], None]:
-        def apply(offset_ns: float, uncertainty_ns: float) -> None:
-            self.run_clock.offset_ns = round(offset_ns)
-            writer.set_clock(offset_ns, uncertainty_ns)
+    def _applied(self, writer: Writer) -> Callable[[Line], None]:
+        steady: SteadyClock | None = None
+
+        def apply(line: Line) -> None:
+            nonlocal steady
+            steady = SteadyClock.of(line) if steady is None else steady.towards(line, time.monotonic_ns())
+            self.run_clock.steady = steady
+            writer.set_clock(steady)
 
         return apply
+
+    def _telling(self, writer: Writer) -> Callable[[Sample, Sample], None]:
+        def tell(before: Sample, after: Sample) -> None:
+            jumped_ms = (before.offset_ns - after.offset_ns) / 1e6
+            within_seconds = (after.local_ns + after.offset_ns - before.local_ns - before.offset_ns) / 1e9  # by rank 0's clock
+            writer.mark("clock", f"jumped by {jumped_ms:+,.3f} ms against rank 0's within the last {within_seconds:.1f} s; "
+                                 "times from then until now may be out by that much")
+
+        return tell
 
 
 def device_of(job: RankJob, spec: JobSpec) -> torch.device:

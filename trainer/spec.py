@@ -13,6 +13,7 @@ from trainer import misfits
 from trainer.complaints import FieldError, SpecError, from_pydantic
 from trainer.emulate.orders import Faults, Pace
 from trainer.part import Part
+from trainer.schedules.family import SCHEDULES
 
 VOCABULARY = 256  # a GPT reads and writes bytes
 
@@ -90,12 +91,14 @@ Layers = Annotated[tuple[Annotated[int, Field(ge=1, le=96)], ...], Field(max_len
 class ScheduleSpec(Part):
     """The order of a pipeline's actions; without a pipeline, micro-batches accumulate gradients.
 
-    `chunks` is how many stages each rank holds, `layers` how many layers each stage has, in the order of stages; empty
-    means equally many. `csv` is a schedule of one's own, for the name csv (trainer.schedules.csv_text).
+    `chunks` is how many stages each rank holds of one copy of the model (dualpipe has two), `layers` how many layers each
+    stage has, in the order of stages; empty means equally many. `csv` is a schedule of one's own, for the name csv
+    (trainer.schedules.csv_text).
     """
 
     name: Literal[
-        "naive", "gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "interleaved-zb", "zb-v", "dualpipe-v", "csv"
+        "naive", "gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "interleaved-zb", "zb-v", "dualpipe-v", "dualpipe",
+        "csv"
     ] = "1f1b"
     micro_batches: Annotated[int, Field(ge=1, le=4096)] = 8
     chunks: Annotated[int, Field(ge=1, le=16)] = 1
@@ -241,6 +244,17 @@ class JobSpec(Part):
     def micro_batch_samples(self) -> int:
         """Samples in one micro-batch of one copy."""
         return self.batch // (self.grid.copies * self.schedule.micro_batches)
+
+    @property
+    def ways(self) -> int:
+        """2 where half of the micro-batches go up the ranks, through a second copy of every stage."""
+        family = SCHEDULES.get(self.schedule.name)
+        return family.ways if family else 1
+
+    @property
+    def averaging_ranks(self) -> int:
+        """Ranks that have the same stages and average their gradients: they see other samples or other tokens."""
+        return self.grid.copies * self.grid.cp * self.ways
 
     @property
     def sequence_parts(self) -> int:

@@ -5,24 +5,28 @@ A test holds it to the spans of real ranks.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 from trainer.memory import predicted
 from trainer.memory.activations import ELEMENT_BYTES, hand_off_bytes
+from trainer.memory.stages import stage_parameters
+from trainer.schedules import stages_of
 from trainer.spec import JobSpec
 
 LOSS_BYTES = 8  # a float64, averaged over the copies
 
 
 def of_copies(spec: JobSpec) -> Counter[int]:
-    """Of copies that average by DDP, once a step: gradients in one bucket, and the loss. Empty where the memory of the model
-    has no formulas, where copies share otherwise, and where the gradients need several buckets."""
-    held = predicted(spec)
-    gradients = max((one.gradients for one in held), default=0)
-    averaged = spec.grid.copies * spec.grid.cp > 1 and spec.splits.data.mode == "ddp"
-    if not averaged or not gradients or gradients > spec.splits.data.bucket_mb * 2**20:
+    """Of copies that average by DDP, once a step: a stage's gradients in one bucket, and the loss; of the rank with most.
+    Empty where the memory of the model has no formulas, where copies share otherwise, and where a stage needs several buckets.
+    """
+    if spec.averaging_ranks == 1 or spec.splits.data.mode != "ddp" or not predicted(spec):
         return Counter()
-    return Counter([gradients, LOSS_BYTES])
+    element = ELEMENT_BYTES[spec.precision]
+    by_place = [[element * sum(map(math.prod, stage_parameters(spec, stage))) for stage in own] for own in stages_of(spec)]
+    gradients = max(by_place, key=sum)
+    return Counter() if max(gradients) > spec.splits.data.bucket_mb * 2**20 else Counter([*gradients, LOSS_BYTES])
 
 
 def of_slices(spec: JobSpec) -> Counter[int]:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import torch
 import torch._dynamo  # an optimizer loads it at its first step, which takes two seconds: let the host of ranks do that once
 import torch.distributed as dist
@@ -16,7 +17,7 @@ from trainer.data import data_of
 from trainer.data.order import share
 from trainer.emulate.links import Links
 from trainer.emulate.pace import Pacer
-from trainer.grid import Grid, averaging_axes
+from trainer.grid import Grid, averaging_axes, speaks_for_its_stages
 from trainer.models import DTYPES, model_of
 from trainer.models.checkpointed import Checkpointed
 from trainer.probes.stopwatch import Stopwatch
@@ -51,7 +52,9 @@ class Training:
         self._copy = self._address.dp * spec.grid.ep + self._address.ep
         schedule = schedule_of(spec)
         self._actions, self._homes = schedule[self._address.pp], homes(schedule)
-        self._stages = sorted(stage for stage, place in self._homes.items() if place == self._address.pp)
+        self._layers = layers_of(spec)  # of each stage
+        self._stages = sorted({action.stage for action in self._actions})
+        self._ends = self._micro_batches(0), self._micro_batches(len(self._layers) - 1)
         self._split = StageSplit(spec, self._address)
         self.modules = nn.ModuleDict()
         for stage in self._stages:
@@ -66,12 +69,12 @@ class Training:
         `slowness` of this rank by step."""
         self._writer = writer
         self._split.connect(groups, writer.add, links)
-        axis = averaging_axes(self.spec.grid)
+        axis = averaging_axes(self.spec)
         self.copies = copies_of(self.spec.splits.data, self.modules, groups.get(axis), axis, clock, writer.add, links)
         loss = self._split.loss(self._model)
         chunks = {stage: self._chunk(stage, self.copies.replicas[str(stage)], loss) for stage in self._stages}
         self.letters = messages = self._messages(letters, clock, writer.add, links)
-        self.memory = StageMemory(self.modules, chunks, messages, writer.counter, self._device)
+        self.memory = StageMemory(self.modules, chunks, self._fed_here(), messages, writer.counter, self._device)
         self._rank = PipelineRank(self._actions, chunks, self._homes, self._address.pp, messages, Pacer(self.spec, slowness),
                                   Stopwatch(self._device), self.memory, writer.add)
         self._recipe = Recipe(self.spec, list(self.copies.owned.values()), self._gradient_norm())
@@ -96,11 +99,11 @@ class Training:
         ended_ns = time.monotonic_ns()
         # It starts where loading ends: spans of one lane do not overlap.
         self._writer.add((Kind.STEP, loaded_ns, ended_ns, step, NONE, NONE, NONE, NONE, NONE, f"step {step}", ""))
-        if not self._address.speaks_for_its_stages:
+        if not speaks_for_its_stages(self.spec, self._address):
             return
         self._split.count(self._writer.counter, step, ended_ns)
         if loss is not None:
-            self._count(step, loss.item() / (self.spec.grid.copies * self.spec.grid.cp), norm, ended_ns)
+            self._count(step, loss.item() / self.spec.averaging_ranks, norm, ended_ns)
 
     def _complete_gradients(self, step: int) -> None:
         """After the last backward; then what `copies` own has the gradients of the whole batch."""
@@ -130,38 +133,54 @@ class Training:
     def _gradient_norm(self) -> GradientNorm | None:
         """Where a rank holds the whole gradient its length costs no message. Else it makes all ranks wait for each
         other at the end of a step, which is only done to clip."""
-        grid, owned, in_pieces = self.spec.grid, self.copies.owned, self.copies.in_pieces
-        if self.spec.ranks == grid.dp * grid.cp and not in_pieces:
+        spec, owned, in_pieces = self.spec, self.copies.owned, self.copies.in_pieces
+        if spec.ranks == spec.averaging_ranks and spec.grid.ep == 1 and not in_pieces:
             return GradientNorm(list(owned.values()), None, self._device)
-        if not self.spec.optimizer.clip_norm:
+        if not spec.optimizer.clip_norm:
             return None
         return GradientNorm(self._split.counted(owned, in_pieces), dist.group.WORLD, self._device)
 
     def _samples(self, step: int) -> tuple[Tensor | None, Tensor | None]:
         """What this rank's stages need of the step's samples, a first axis for micro-batches: inputs, targets."""
-        has_first, has_last = self._stages[0] == 0, self._stages[-1] == len(self._homes) - 1
-        if not (has_first or has_last):
+        if not any(self._ends):
             return None, None
         chosen = share(self._data.step(step), self.spec.grid.copies, self._copy, self.spec.schedule.micro_batches)
-        inputs, targets = self._data.take(chosen.reshape(-1))
-        shape = chosen.shape
-        return (
-            self._split.tokens(inputs).unflatten(0, shape).to(self._device) if has_first else None,
-            self._split.tokens(targets).unflatten(0, shape).to(self._device) if has_last else None,
-        )
+        first, last = self._ends
+        inputs, targets = self._taken(chosen, first)
+        if last != first:
+            _, targets = self._taken(chosen, last)
+        return inputs, targets
+
+    def _taken(self, chosen: np.ndarray, micro_batches: range) -> tuple[Tensor | None, Tensor | None]:
+        """Inputs and targets of these of the chosen micro-batches."""
+        if not micro_batches:
+            return None, None
+        mine = chosen[micro_batches.start:micro_batches.stop]
+        inputs, targets = (self._split.tokens(part).unflatten(0, mine.shape).to(self._device)
+                           for part in self._data.take(mine.reshape(-1)))
+        return inputs, targets
+
+    def _micro_batches(self, stage: int) -> range:
+        """Those that this rank does in a stage: none, all, or half of them where they go both ways."""
+        numbers = [action.micro_batch for action in self._actions if action.stage == stage]
+        return range(min(numbers), max(numbers) + 1) if numbers else range(0)
+
+    def _fed_here(self) -> set[int]:
+        """The stages whose inputs come from another stage on this rank."""
+        return {stage for stage in self._stages
+                if self._homes.get((stage - 1, self._micro_batches(stage).start)) == self._address.pp}
 
     def _build(self, stage: int) -> nn.Sequential:
         """The stage's whole layers, with the values that the unsplit model has there."""
-        layers = layers_of(self.spec)
-        first = sum(layers[:stage])
-        return self._model.stage(first, first + layers[stage]).to(self._device)
+        first = sum(self._layers[:stage])
+        return self._model.stage(first, first + self._layers[stage]).to(self._device)
 
     def _keeping(self, module: nn.Sequential) -> nn.Sequential:
         """The stage, which keeps of its activations what the job says."""
         return Checkpointed(*module) if self.spec.checkpointing == "layer" else module
 
     def _chunk(self, stage: int, replica: Replica, loss: Callable[[Tensor, Tensor], Tensor]) -> Chunk:
-        return Chunk(stage, len(self._homes), self._actions, replica, loss, mixed=self.spec.precision == "bf16")
+        return Chunk(stage, len(self._layers), self._actions, replica, loss, mixed=self.spec.precision == "bf16")
 
     def _messages(self, letters: dict[str, dist.ProcessGroup], clock: RunClock, add: Callable[[Row], None],
                   links: Links | None) -> Messages:
@@ -184,11 +203,11 @@ class Training:
         gradient = None if chunk.is_last else torch.zeros(shape, dtype=dtype, device=self._device)
         optimizer = optimizer_of(self.spec.optimizer, module.parameters())
         for action in self._actions:  # the way of the stage's first micro-batch there and back
-            if (action.stage, action.micro_batch) != (stage, 0):
+            if (action.stage, action.micro_batch) != (stage, chunk.first_micro_batch):
                 continue
             match action.do:
                 case Do.FORWARD:
-                    chunk.forward(0, inputs, targets)
+                    chunk.forward(action.micro_batch, inputs, targets)
                 case Do.BACKWARD | Do.BACKWARD_INPUT:
                     chunk.backward(action, gradient)
                 case Do.BACKWARD_WEIGHT:

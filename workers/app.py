@@ -5,6 +5,7 @@ Start it with `celery -A workers.app worker`, with DJANGO_SETTINGS_MODULE=dashbo
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import Any
 
@@ -16,6 +17,7 @@ from django.conf import settings
 from kombu import Queue
 
 django.setup()
+logging.captureWarnings(True)  # they are lines of the log like any other
 
 from dashboard.runs.door import queue_of  # noqa: E402
 from trainer.lifeline import die_with_parent  # noqa: E402
@@ -54,6 +56,13 @@ app.conf.update(
     worker_redirect_stdouts=False,
     timezone="UTC",
 )
+
+
+
+@signals.setup_logging.connect
+def _keep_logging(**_: Any) -> None:
+    """Django's settings say how logs look; that somebody hears this signal keeps Celery from setting up its own."""
+
 
 _presence: Presence | None = None
 

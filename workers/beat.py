@@ -9,17 +9,13 @@ from dataclasses import asdict, dataclass
 
 import redis
 
-from trainer.trace.stream import LIVE_RUNS
+from trainer.trace.stream import LIVE_RUNS, beat_key
 from workers.here import Here
 
 log = logging.getLogger(__name__)
 
 BEAT_SECONDS = 1.0
 EXPIRE_SECONDS = 120  # long after its end: the reaper reads from it who fell silent
-
-
-def beat_key(run_id: str) -> str:
-    return f"lockstep:run:{run_id}:beat"
 
 
 @dataclass(frozen=True)

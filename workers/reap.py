@@ -19,11 +19,13 @@ from django.conf import settings
 from django.db import DatabaseError, close_old_connections
 from django.utils import timezone
 
+from dashboard.logs import about_run
 from dashboard.runs import curation, door, fleet, services
 from dashboard.runs.models import ENDED, Run, State
 from trainer.folder import run_folder
 from trainer.trace.sinks import SinkAway
-from workers.beat import RunBeat, beat_key
+from trainer.trace.stream import beat_key
+from workers.beat import RunBeat
 from workers.ending import close_stream
 
 log = logging.getLogger(__name__)
@@ -86,7 +88,8 @@ class Reaper:
             if beat is not None and beat != heard.beat:
                 heard.at, heard.beat = now, beat
             elif now - heard.at >= SILENT_SECONDS:
-                self._lose(run, heard, now)
+                with about_run(run.id):
+                    self._lose(run, heard, now)
         active = {run.id for run in runs}
         self._heard = {run_id: heard for run_id, heard in self._heard.items() if run_id in active}
 
@@ -107,8 +110,9 @@ class Reaper:
                 continue
             self._untaken_since[run.id] = now
             if not self._client.llen(door.queue_of(run.device)):  # else it is there, and more of it would not help
-                log.warning("run %s waits although a worker is idle: it is put in the queue again", run.id)
-                door.put_in_queue(run.id, run.device)
+                with about_run(run.id):
+                    log.warning("run %s waits although a worker is idle: it is put in the queue again", run.id)
+                    door.put_in_queue(run.id, run.device)
 
     def _pay(self, now: float) -> None:
         """Close the streams of runs whose supervisor could not, whether it died or Redis was away for long."""
@@ -124,8 +128,9 @@ class Reaper:
     def _purge(self, now: float) -> None:
         if now >= self._purge_at:
             self._purge_at = now + PURGE_EVERY_SECONDS
-            for run_id in curation.purge(settings.CONF.home):
-                log.info("run %s was deleted and is removed", run_id)
+            for run_id in curation.purge(settings.CONF.home, self._client):
+                with about_run(run_id):
+                    log.info("run %s was deleted and is removed", run_id)
 
 
 def idle_devices(workers: Iterable[fleet.Worker]) -> set[str]:

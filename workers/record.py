@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -27,11 +28,13 @@ from django.utils import timezone
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from dashboard.logs import about_run
 from dashboard.runs import services
 from dashboard.runs.models import Run
 from trainer.folder import run_folder, store_folder
 from trainer.trace.stream import EVENT, LIVE_RUNS, RECORDER, RECORDERS, frames_key
 from workers.record_run import RunRecorder
+from workers.tally import Tally
 
 log = logging.getLogger(__name__)
 
@@ -89,6 +92,7 @@ class Recorder:
         self._beat_at = 0.0
         self._lag_seconds = 0.0
         self._pause_seconds = 0.0
+        self._tally = Tally()  # over all runs, since this recorder began
 
     def work(self, stop: threading.Event) -> None:
         while not stop.is_set():
@@ -119,13 +123,15 @@ class Recorder:
         self._beat()
         for run_id in sorted(member.decode() for member in self._client.smembers(LIVE_RUNS)):
             if run_id not in self._runs and time.monotonic() >= self._retry_at.get(run_id, 0.0):
-                self._open(run_id)
+                with about_run(run_id):
+                    self._open(run_id)
         for run in self._runs.values():
             if run.run_id not in self._joined:
                 self._join(run)
         self._read_on(stop)
         for run in list(self._runs.values()):
-            self._tend(run)
+            with about_run(run.run_id):
+                self._tend(run)
 
     def _open(self, run_id: str) -> None:
         found = Run.objects.filter(pk=run_id).first()
@@ -170,11 +176,12 @@ class Recorder:
             self._lag_seconds = max(self._lag_seconds, time.time() - int(entries[-1][0].split(b"-")[0]) / 1000)
 
     def _take(self, run: RunRecorder, entries: list[tuple[bytes, dict[bytes, bytes]]]) -> None:
-        for entry_id, fields in entries:
-            run.take(entry_id, fields)
-            if run.is_full:
-                self._seal(run)
-        self._tell_steps(run)
+        with about_run(run.run_id):
+            for entry_id, fields in entries:
+                run.take(entry_id, fields)
+                if run.is_full:
+                    self._seal(run)
+            self._tell_steps(run)
 
     def _tell_steps(self, run: RunRecorder) -> None:
         rows = run.new_rows()
@@ -208,12 +215,18 @@ class Recorder:
         now = time.monotonic()
         if now < self._retry_at.get(run.run_id, 0.0):
             return False
+        before = run.tally
         try:
             sealed, trim_to = run.seal(complete)
         except Exception:  # most likely the disk is full
+            if not Run.objects.filter(pk=run.run_id).exists():
+                log.info("run %s was removed: what came of it meanwhile goes too", run.run_id)
+                self._let_go(run.run_id)
+                return False
             log.exception("run %s cannot be sealed", run.run_id)
             self._retry_at[run.run_id] = now + RETRY_SECONDS
             return False
+        self._tally = self._tally.plus_growth(before, run.tally)
         key = frames_key(run.run_id)
         for at in range(0, len(sealed), 1000):
             self._client.xack(key, RECORDERS, *sealed[at : at + 1000])
@@ -245,5 +258,8 @@ class Recorder:
     def _beat(self) -> None:
         if time.monotonic() >= self._beat_at:
             self._beat_at = time.monotonic() + BEAT_SECONDS
-            beat = {"pid": os.getpid(), "host": socket.gethostname(), "lag": round(self._lag_seconds, 3)}
+            beat = {
+                "pid": os.getpid(), "host": socket.gethostname(), "lag": round(self._lag_seconds, 3),
+                "sealed": asdict(self._tally),
+            }
             self._client.set(RECORDER, json.dumps(beat), ex=BEAT_EXPIRES_SECONDS)

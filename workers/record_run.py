@@ -11,11 +11,12 @@ from dashboard.runs import pictures
 from trainer.grid import Grid
 from trainer.schedules.theory import bubble_share
 from trainer.spec import JobSpec
-from trainer.trace.figures import RunFigures
 from trainer.trace.frame import BrokenFrame, Frame, decode
+from trainer.trace.run_figures import RunFigures
 from trainer.trace.step_figures import StepFigures
 from trainer.trace.store import StoreReader, StoreWriter
 from trainer.trace.stream import EVENT, FRAME
+from workers.tally import Tally
 
 log = logging.getLogger(__name__)
 
@@ -122,6 +123,11 @@ class RunRecorder:
         self._collect_rows(all_ended=True)
 
     @property
+    def tally(self) -> Tally:
+        """Of what is sealed."""
+        return Tally.of(self._store.manifest)
+
+    @property
     def is_due(self) -> bool:
         return self._store.is_due
 
@@ -163,5 +169,9 @@ class RunRecorder:
             **self._figures.as_dict(),
             "bubble_share_theory": bubble_share(self._spec),
             "clock_uncertainty_ns": max((rank.clock_uncertainty_ns for rank in self._store.ranks.values()), default=None),
+            "rank_clock_uncertainty_ns": [
+                round(self._store.ranks[rank].clock_uncertainty_ns) if rank in self._store.ranks else None
+                for rank in range(self._spec.ranks)
+            ],
             "zero_unix_ns": self._zero_unix_ns or None,
         }

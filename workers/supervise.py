@@ -13,6 +13,7 @@ import redis
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections
 
+from dashboard.logs import about_run
 from dashboard.runs import services
 from dashboard.runs.models import ACTIVE, Run, State
 from trainer.ends import Exit, signal_name
@@ -35,6 +36,11 @@ RUNGS = ("stop", "terminate", "kill")
 
 def take(run_id: str, here: Here) -> None:
     """Run it, if it is still to be run. A task that comes twice does nothing the second time."""
+    with about_run(run_id):
+        _take(run_id, here)
+
+
+def _take(run_id: str, here: Here) -> None:
     close_old_connections()  # the last run may have ended hours ago
     if not services.claim(run_id, here.name):
         log.info("run %s is not waiting any more", run_id)

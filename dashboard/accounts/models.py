@@ -50,6 +50,18 @@ class Invitation(models.Model):
         ordering = ["-made_at"]
 
 
+class Identity(models.Model):
+    """Who somebody is for an OpenID Connect provider: its number for her, which it gives to nobody else."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="identities")
+    issuer = models.CharField(max_length=300)
+    subject = models.CharField(max_length=255)
+    since = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["issuer", "subject"], name="one_account_an_identity")]
+
+
 class ApiToken(models.Model):
     """Only the token's digest is kept; what a program sends is shown once, when the token is made."""
 

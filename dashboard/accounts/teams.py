@@ -7,6 +7,7 @@ import secrets
 from datetime import timedelta
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, QuerySet
@@ -37,7 +38,7 @@ def make(name: str, user: Any) -> Team:
 def team_and_role(user: Any, team_id: int, needs: Role = Role.VIEWER) -> tuple[Team, Role]:
     """Http404 for who is not in the team; PermissionDenied for who may not do this in it. Administrators own every team."""
     team = Team.objects.filter(pk=team_id).first()
-    mine = Membership.objects.filter(team=team_id, user=user).values_list("role", flat=True).first()
+    mine = Membership.objects.filter(team=team, user=user).values_list("role", flat=True).first() if team else None
     role = Role.OWNER if user.is_superuser else Role(mine) if mine else None
     if team is None or role is None:
         raise Http404("There is no such team.")
@@ -105,7 +106,7 @@ def remove(team: Team, user_id: int) -> None:
 
 
 def _member(team: Team, user_id: int) -> QuerySet[Membership]:
-    found = team.memberships.filter(user=user_id)
+    found = team.memberships.filter(user__pk__in=User.objects.filter(pk=user_id))  # which takes numbers beyond any
     if not found.exists():
         raise Http404("There is no such member.")
     return found

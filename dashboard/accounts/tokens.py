@@ -22,7 +22,8 @@ from dashboard.runs.access import digest
 SCOPES = {
     "read": "list, show, compare and export runs",
     "launch": "launch runs",
-    "manage": "stop, name, tag, archive, delete, share and comment on runs",
+    "manage": "stop, name, tag, archive, delete, share and comment on runs; saved views and notices",
+    "teams": "make teams, decide who is in them, invite, and set webhooks",
 }
 MOST_TOKENS = 50  # of one user
 _PREFIX = "lockstep_"  # lets people and secret scanners see what it is

@@ -1,10 +1,12 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from dashboard.accounts import team_views, token_views, views
+from dashboard.accounts import openid_views, team_views, token_views, views
 
 urlpatterns = [
     path("login/", views.Login.as_view(), name="login"),
+    path("openid/start/", openid_views.start, name="openid-start"),
+    path("openid/callback/", openid_views.callback, name="openid-callback"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("welcome/<str:token>/", views.welcome, name="welcome"),
     path("account/", token_views.account, name="account"),

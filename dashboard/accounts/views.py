@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import LoginView
@@ -15,10 +16,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from dashboard.accounts import first_visit, teams
+from dashboard.accounts import first_visit, openid, teams
 from dashboard.accounts.forms import AccountForm, LoginForm
 from dashboard.roles import Role
 from dashboard.runs import services
+
+BY_PASSWORD = "django.contrib.auth.backends.ModelBackend"
 
 
 @method_decorator(login_not_required, name="dispatch")
@@ -28,7 +31,8 @@ class Login(LoginView):
     redirect_authenticated_user = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(**kwargs) | {"nobody_yet": not first_visit.is_over()}
+        provider = settings.CONF.oidc_name if openid.is_on() else ""
+        return super().get_context_data(**kwargs) | {"nobody_yet": not first_visit.is_over(), "provider": provider}
 
     def form_invalid(self, form: Any) -> HttpResponse:
         response = super().form_invalid(form)
@@ -56,7 +60,7 @@ def welcome(request: HttpRequest, token: str) -> HttpResponse:
         owner.is_superuser = owner.is_staff = True
         owner.save()
     services.adopt(owner)
-    login(request, owner)
+    login(request, owner, backend=BY_PASSWORD)
     return redirect("runs")
 
 
@@ -79,5 +83,5 @@ def invited(request: HttpRequest, token: str) -> HttpResponse:
     with transaction.atomic():  # no account without the team: another may have been the last whom the link lets in
         user = form.save()
         teams.accept(invitation, user)
-    login(request, user)
+    login(request, user, backend=BY_PASSWORD)
     return redirect("team", invitation.team_id)

@@ -29,7 +29,7 @@ LAUNCH, MANAGE = may("launch"), may("manage")
 
 @router.post("/runs", response={201: RunOut, **UNREAD}, auth=LAUNCH, summary="Launch a run", openapi_extra=LAUNCH_BODY,
              tags=["launch"])
-def launch(
+def launch_run(
     request: HttpRequest, team: int | None = Query(None, description="the number of the team whose it will be; else private"),
 ) -> Status[dict[str, Any]]:
     spec = _spec(request.body)

@@ -40,11 +40,36 @@ LAUNCH_BODY = {
 }
 
 
+_UNREADABLE = {
+    "description": "The body is not JSON",
+    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+}
+
+
+def answers_in(*content_types: str) -> dict[str, Any]:
+    """For an operation's `openapi_extra`: what it answers is no JSON. Its response model is None then."""
+    content = {one.partition(";")[0]: {"schema": {"type": "string"}} for one in content_types}
+    return {"responses": {200: {"content": content}}}
+
+
 class DescribedAPI(NinjaAPI):
     def get_openapi_schema(self, **kwargs: Any) -> OpenAPISchema:
         schema = super().get_openapi_schema(**kwargs)
         schema["components"]["schemas"] |= _JOB_PARTS
+        for path in schema["paths"].values():
+            for operation in path.values():
+                if "requestBody" in operation:
+                    operation["responses"][400] = _UNREADABLE
+                _name_problems(operation["responses"])
         return schema
+
+
+def _name_problems(responses: dict[int, dict[str, Any]]) -> None:
+    """Refusals come with a content type of their own."""
+    for response in responses.values():
+        content = response.get("content", {})
+        if content.get("application/json", {}).get("schema", {}).get("$ref", "").endswith("/Problem"):
+            response["content"] = {"application/problem+json": content["application/json"]}
 
 
 class Reference(DocsBase):

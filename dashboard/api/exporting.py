@@ -9,6 +9,7 @@ from ninja import Status
 from ninja.errors import HttpError
 
 from dashboard.api.auth import may
+from dashboard.api.describe import answers_in
 from dashboard.api.reading import UNREAD
 from dashboard.api.router import router
 from dashboard.api.schemas import ExportOut, Problem
@@ -41,7 +42,7 @@ def make(request: HttpRequest, run_id: str, key: str) -> Status[dict[str, Any]]:
 
 
 @router.get("/runs/{run_id}/exports/{key}/file", auth=READ, tags=["exports"], summary="The file of an export that is ready",
-            response={200: None, **UNREAD})
+            response={200: None, **UNREAD}, openapi_extra=answers_in(*(one.content_type for one in FORMATS.values())))
 def export_file(request: HttpRequest, run_id: str, key: str) -> HttpResponseBase:
     return file_of(_known(request, run_id, key), key)
 

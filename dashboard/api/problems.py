@@ -73,5 +73,5 @@ _TITLES = {
     "Unauthorized": "Log in, or send an API token: Authorization: Bearer …",
     "CSRF check Failed": "A session's request that changes something needs the header X-CSRFToken; a token's does not",
     "Too many requests.": "These are more requests than a user may make in a minute",
-    "Cannot parse request body": "This is not JSON",
+    "Cannot parse request body": "This is not JSON, or has half of a letter in it",
 }

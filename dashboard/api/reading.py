@@ -9,6 +9,7 @@ from django.urls import reverse
 from ninja import Query
 
 from dashboard.api.auth import may
+from dashboard.api.describe import answers_in
 from dashboard.api.router import router
 from dashboard.api.schemas import (
     ComparisonOut,
@@ -93,14 +94,14 @@ def steps(
     return {"steps": rows[:size], "more": len(rows) > size}
 
 
-@router.get("/runs/{run_id}/logs/{rank}", response={200: str, **UNREAD}, auth=READ, tags=["runs"],
-            summary="What a rank printed, the last 64 KB")
+@router.get("/runs/{run_id}/logs/{rank}", response={200: None, **UNREAD}, auth=READ, tags=["runs"],
+            summary="What a rank printed, the last 64 KB", openapi_extra=answers_in("text/plain"))
 def log(request: HttpRequest, run_id: str, rank: int) -> HttpResponse:
     return log_of(access(request.user, run_id), rank)
 
 
-@router.get("/runs/{run_id}/picture", response={200: str, **UNREAD}, auth=READ, tags=["runs"],
-            summary="Its small picture, as SVG")
+@router.get("/runs/{run_id}/picture", response={200: None, **UNREAD}, auth=READ, tags=["runs"],
+            summary="Its small picture, as SVG", openapi_extra=answers_in("image/svg+xml"))
 def picture(request: HttpRequest, run_id: str) -> HttpResponse:
     run = access(request.user, run_id).run
     return HttpResponse(drawing(bytes(run.picture or b"")), content_type="image/svg+xml")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dashboard.api import changing, commenting, exporting, reading  # noqa: F401 (they add their operations to the router)
+from dashboard.api import changing, commenting, exporting, listing, reading, teaming  # noqa: F401 (they add their operations to the router)
 from dashboard.api.auth import Rate
+from dashboard.api.bodies import Bodies
 from dashboard.api.describe import DescribedAPI, Reference
 from dashboard.api.problems import explain
 from dashboard.api.router import router
@@ -16,6 +17,7 @@ api = DescribedAPI(
     "which field, what was given, and what would do.",
     throttle=[Rate()],
     docs=Reference(),
+    parser=Bodies(),
     urls_namespace="api",
 )
 explain(api)

@@ -2,7 +2,6 @@ from django.contrib.auth.decorators import login_not_required
 from django.urls import URLPattern, URLResolver, path
 
 from dashboard.api.client import client
-from dashboard.api.health import healthz
 from dashboard.api.routes import api
 
 
@@ -17,7 +16,6 @@ def _answering_for_itself(urls: list[URLPattern | URLResolver]) -> list[URLPatte
 _urls, _app, _namespace = api.urls
 
 urlpatterns = [
-    path("healthz", healthz, name="healthz"),
     path("client/lockstep.py", client, name="client"),
     path("api/v1/", (_answering_for_itself(_urls), _app, _namespace)),
 ]

@@ -40,13 +40,13 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     fleet.workers, kept = lambda client=None: [], fleet.workers  # Redis is not what is measured
     try:
-        with _own_database():
+        with own_database():
             settings.ALLOWED_HOSTS = [*settings.ALLOWED_HOSTS, "testserver"]
             owner = get_user_model().objects.create_superuser("bench")
             client = Client()
             client.force_login(owner)
             for count, suffix in ((FEW, f"_at_{FEW}"), (MANY, "")):
-                _fill(owner, count)
+                fill([owner], [None], count)
                 for name, address in ADDRESSES.items():
                     figures[name + suffix] = _server_ms(client, address)
                 with CaptureQueriesContext(connection) as queries:
@@ -58,7 +58,7 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _own_database() -> Iterator[None]:
+def own_database() -> Iterator[None]:
     with TemporaryDirectory(prefix="lockstep-bench-") as folder:
         if connection.vendor == "sqlite":  # in a file, as the product has it, not in memory
             connection.settings_dict["TEST"]["NAME"] = str(Path(folder) / "bench.sqlite3")
@@ -81,15 +81,16 @@ def _server_ms(client: Client, address: str) -> float:
     return round(median(times) * 1000, 1)
 
 
-def _fill(owner: Any, count: int) -> None:
-    """As many runs of all presets, the same each time."""
+def fill(owners: list[Any], teams: list[Any], count: int) -> None:
+    """As many runs of all presets, of these owners and teams in turn, the same each time."""
     dice = random.Random(count)
     Run.objects.all().delete()
     specs = [preset.spec.model_dump() for preset in PRESETS.values()]
     picture = bytes([1, 4, 96]) + bytes(value for at in range(4 * 96) for value in (1 + at // 5 % 2, 255 * (at % 12 > 2)))
     now = timezone.now()
     runs = [
-        Run(owner=owner, name=f"{spec['name']} {at}", spec_json=spec, device="cpu", picture=picture, steps_done=spec["steps"],
+        Run(owner=owners[at % len(owners)], team=teams[at // len(owners) % len(teams)], name=f"{spec['name']} {at}",
+            spec_json=spec, device="cpu", picture=picture, steps_done=spec["steps"],
             state=dice.choice([State.FINISHED, State.FINISHED, State.FAILED, State.STOPPED]), sealed_at=now,
             note="slow" if at % 50 == 0 else "",
             figures={"bubble_share": dice.random(), "bubble_share_theory": 0.27, "loss_last": dice.uniform(1, 5),

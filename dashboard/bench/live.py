@@ -8,10 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from dashboard.bench.place import CannotMeasure, browser, launch, own_place, owner_page, until
+from dashboard.bench.place import CannotMeasure, browser, launch, own_place, owner_page, process_of, until, wait_for
+from dashboard.bench.server_cost import ServerCost
 from dashboard.bench.viewers import Viewers
 
-HELP = "from the end of a span to the drawn frame that shows it"
+KEYS = {
+    "span_to_pixel_ms_p50": "median from a span's end to the drawn frame that shows it, on a real page",
+    "span_to_pixel_ms_p95": "of 95 in 100 spans no more than this",
+    "spans_lost": "that a viewer or the store lacks, all viewers together",
+    "viewers": "of the run, the real page among them",
+    "spans_per_second": "recorded, over the whole run",
+    "spans": "recorded",
+    "samples": "spans whose way to the page was timed",
+    "bytes_per_viewer": "that each was sent, mean of the others than the page; null with one viewer",
+    "server_cores": "that the server kept busy while the run was live",
+    "server_cores_per_viewer": "the same by viewer",
+    "server_mb_before": "the server's memory before anybody watched",
+    "server_mb_peak": "its most while they did",
+    "server_mb_per_viewer": "what it grew by, by viewer; the run's tail, which all share, is in it",
+}
+_KEYS_IN_WORDS = "; ".join(f"{key}: {what}" for key, what in KEYS.items())
+HELP = f"from the end of a span to the drawn frame that shows it, and what viewers cost the server ({_KEYS_IN_WORDS})"
 
 PRESET = "pipeline-1f1b"
 SECONDS = 20.0  # that the run is to last
@@ -35,13 +52,16 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
     forward_ms = round(20 * step_seconds / SLOWEST_STEP_SECONDS, 3)
     with own_place() as (home, stack, _), browser() as context:
         page = owner_page(context, home, stack)
+        cost = ServerCost(wait_for(lambda: process_of(home, b"dashboard.stack.serve"), "the server") or 0)
         launch(page, stack, PRESET, steps=max(3, round(SECONDS / step_seconds)), pace__forward_ms=forward_ms,
                pace__backward_ms=2 * forward_ms)
         others = _others(context, page, stack.url, viewers - 1)
         until(page, "window.lockstep?.firstSpanAtMs")
         time.sleep(CATCH_UP_SECONDS)
         before = page.evaluate("() => lockstep.latencySamples.length")
+        cost.begin()
         until(page, "lockstep.complete", seconds=20 * SECONDS)
+        cost.end()
         until(page, "lockstep.run.figures.spans", seconds=20)
         others.wait(30)
         seen = page.evaluate("() => ({spans: lockstep.spans, latency: lockstep.latencySamples, run: lockstep.run})")
@@ -52,6 +72,7 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
         raise CannotMeasure("the page showed no span live")
     lost = abs(recorded - seen["spans"]) + sum(abs(recorded - counted.spans) for counted in others.counted)
     seconds = (seen["run"]["ended"] - seen["run"]["started"]) / 1000
+    sent = [counted.received_bytes for counted in others.counted]
     return {
         "span_to_pixel_ms_p50": round(float(np.percentile(latency, 50)), 1),
         "span_to_pixel_ms_p95": round(float(np.percentile(latency, 95)), 1),
@@ -60,6 +81,8 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
         "spans_per_second": round(recorded / seconds, 1),
         "spans": recorded,
         "samples": len(latency),
+        "bytes_per_viewer": round(sum(sent) / len(sent)) if sent else None,
+        **cost.per_viewer(viewers),
     }
 
 

@@ -119,13 +119,18 @@ def until(page: Any, condition: str, seconds: float = PATIENCE_SECONDS) -> None:
 
 def rank_host(home: Path) -> int | None:
     """The process in which this stack's ranks are forked."""
+    return process_of(home, b"trainer.host")
+
+
+def process_of(home: Path, module: bytes) -> int | None:
+    """The process of the stack in `home` that runs a module of Python's."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             command = (folder / "cmdline").read_bytes().split(b"\0")
             environment = (folder / "environ").read_bytes().split(b"\0")
         except OSError:  # it ended, or is another's
             continue
-        if b"trainer.host" in command and f"LOCKSTEP_HOME={home}".encode() in environment:
+        if module in command and f"LOCKSTEP_HOME={home}".encode() in environment:
             return int(folder.name)
     return None
 

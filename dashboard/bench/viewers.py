@@ -16,21 +16,26 @@ from trainer.trace.frame import HEADER
 
 @dataclass
 class Counted:
-    """What one viewer was sent; `sequences` holds each rank's last frame."""
+    """What one viewer was sent; `reached` says up to which of its spans each rank was shown.
+
+    From a sealed segment a rank's frames come merged into one, of which a viewer may hold the first part already.
+    """
 
     spans: int = 0
+    received_bytes: int = 0
     complete: bool = False
-    sequences: dict[int, int] = field(default_factory=dict)
+    reached: dict[int, int] = field(default_factory=dict)
 
     def take(self, frames: bytes) -> None:
         at = 0
         while at < len(frames):
             header = np.frombuffer(frames, HEADER, 1, at)[0]
             at += int(header["frame_bytes"])
-            rank, sequence = int(header["rank"]), int(header["sequence"])
-            if sequence > self.sequences.get(rank, 0):
-                self.sequences[rank] = sequence
-                self.spans += int(header["spans"])
+            rank, before = int(header["rank"]), int(header["spans_before"])
+            reached, end = self.reached.get(rank, 0), before + int(header["spans"])
+            if end > reached:
+                self.reached[rank] = end
+                self.spans += end - max(before, reached)
 
 
 class Viewers:
@@ -59,6 +64,7 @@ class Viewers:
                 message = await socket.recv()
                 while isinstance(message, str):  # of the run's state
                     message = await socket.recv()
+                counted.received_bytes += len(message)
                 meta, frames = decode_batch(message)
                 counted.take(frames)
                 cursor, counted.complete = meta["cursor"], meta["complete"]

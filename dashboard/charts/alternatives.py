@@ -59,6 +59,7 @@ def _weighed(spec: JobSpec, schedule: ScheduleSpec) -> dict[str, Any] | None:
         "schedule": schedule.name,
         "micro_batches": schedule.micro_batches,
         "chunks": schedule.chunks,
+        "ways": other.ways,
         "cut_evenly": is_even(other),
         "bubble_share": bubble_share(other),
         "step_ms": step.makespan,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dashboard.charts.recent import recent_frames
 from dashboard.runs.models import Run
-from trainer.grid import Grid
+from trainer.grid import Grid, speaks_for_its_stages
 from trainer.spec import JobSpec
 
 STEPS = 64  # shown
@@ -25,4 +25,4 @@ def recent(run: Run) -> dict[tuple[str, int], float]:
 
 def _speakers(spec: JobSpec) -> frozenset[int]:
     grid = Grid.of(spec.grid)
-    return frozenset(rank for rank in range(grid.ranks) if grid.address(rank).speaks_for_its_stages)
+    return frozenset(rank for rank in range(grid.ranks) if speaks_for_its_stages(spec, grid.address(rank)))

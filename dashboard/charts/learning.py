@@ -13,7 +13,9 @@ def learning_rate(spec: JobSpec, rows: list[StepRow]) -> Chart:
 
 
 def grad_norm(spec: JobSpec, rows: list[StepRow]) -> Chart:
-    return _chart(spec, "Gradient norm, before clipping", *series(rows, "grad_norm"), "--kind-backward", "%{y:.4g}", ".4g")
+    why_not = "Known where gradients are clipped:<br>each rank holds a part of the gradient alone" if rows else ""
+    known = series(rows, "grad_norm")
+    return _chart(spec, "Gradient norm, before clipping", *known, "--kind-backward", "%{y:.4g}", ".4g", why_not)
 
 
 def tokens(spec: JobSpec, rows: list[StepRow]) -> Chart:
@@ -25,9 +27,14 @@ def tokens(spec: JobSpec, rows: list[StepRow]) -> Chart:
     return _chart(spec, title, steps, seen, "--kind-forward", "%{y:,.0f}", ",.0f")
 
 
-def _chart(spec: JobSpec, title: str, steps: np.ndarray, values: np.ndarray, colour: str, hover: str, form: str) -> Chart:
-    figure = {"data": [line(title, steps, values, colour, hover)],
-              "layout": layout(title, {"zeroline": False, "nticks": 5, "rangemode": "tozero"}, spec.steps)}
+def _chart(spec: JobSpec, title: str, steps: np.ndarray, values: np.ndarray, colour: str, hover: str, form: str,
+           why_not: str = "") -> Chart:
+    """`why_not` stands in the figure as long as no value is known."""
+    axis = {"zeroline": False, "nticks": 5, "rangemode": "tozero", "showticklabels": bool(len(steps))}
+    around = layout(title, axis, spec.steps)
+    figure = {"data": [line(title, steps, values, colour, hover)], "layout": around}
     if not len(steps):
-        return Chart(figure, f"{title}: none is known yet.")
+        middle = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5}
+        around["annotations"] = [{"text": why_not, "showarrow": False, **middle}]
+        return Chart(figure, f"{title}: {why_not.replace('<br>', ' ') or 'none is known yet'}.")
     return Chart(figure, f"{title}: {values[0]:{form}} at step {steps[0]}, {values[-1]:{form}} at step {steps[-1]}.")

@@ -3,9 +3,7 @@
     export LOCKSTEP_URL=http://127.0.0.1:8000 LOCKSTEP_TOKEN=lockstep_…
     python lockstep.py launch pipeline-1f1b --set steps=10 --watch
 
-    from lockstep import Lockstep
-    run = Lockstep().launch("pipeline-1f1b", {"steps": 10}).wait()
-    run.figures["bubble_share"]
+    from lockstep import Lockstep; run = Lockstep().launch("pipeline-1f1b", {"steps": 10}).wait()
 
 Exit codes: 0 done, and a run that was waited for finished; 1 it failed or was lost; 2 the request was refused or
 makes no sense; 3 it was stopped; 4 the server does not answer; 130 Ctrl-C.
@@ -15,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import html
+import importlib.util
 import json
 import os
 import sys
@@ -22,13 +21,12 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 EXIT_OF_STATE = {"finished": 0, "failed": 1, "lost": 1, "stopped": 3}
 REFUSED, AWAY, INTERRUPTED = 2, 4, 130
-_SPARKS = "▁▂▃▄▅▆▇█"
 
 
 class Refused(Exception):
@@ -72,8 +70,12 @@ class Lockstep:
     def compare(self, *run_ids: str) -> dict[str, Any]:
         return dict(self.call("GET", "compare", run=list(run_ids)))
 
+    def bulk(self, do: str, *run_ids: str, tags: Iterable[str] = ()) -> dict[str, Any]:
+        """stop, tag, archive, unarchive, delete or restore each: which were `done`, which were `left` and why."""
+        return dict(self.call("POST", "bulk", {"do": do, "runs": run_ids, "tags": list(tags)}))
+
     def call(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
-        """One request to the API; its answer from JSON. Raises Refused, Away."""
+        """One request to the API, of which it can all: `call("GET", "notices")`. Its answer from JSON. Raises Refused, Away."""
         with self.open(method, path, body, **query) as answer:
             data = answer.read()
         return json.loads(data) if data else None
@@ -81,8 +83,8 @@ class Lockstep:
     def open(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
         address = f"{self.url}/api/v1/{urllib.parse.quote(path)}?{urllib.parse.urlencode(query, doseq=True)}"
         headers = {"Accept": "application/json", "Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
-        data = None if body is None else json.dumps(body).encode()
         try:
+            data = None if body is None else json.dumps(body).encode()
             request = urllib.request.Request(address, data, headers, method=method)
             return urllib.request.urlopen(request, timeout=self._timeout_seconds)
         except urllib.error.HTTPError as error:
@@ -137,9 +139,9 @@ class Run:
         self.shown = self._server.call("PATCH", f"runs/{self.id}", changes)
         return self
 
-    def share(self) -> str:
-        """The address of a new link; it is told only this once."""
-        return str(self._server.call("POST", f"runs/{self.id}/links")["url"])
+    def share(self, **wish: Any) -> str:
+        """The address of a new link (name, days, view, with_comments); it is told only this once."""
+        return str(self._server.call("POST", f"runs/{self.id}/links", wish)["url"])
 
     def export(self, form: str, to: str | Path = ".", every_seconds: float = 0.5) -> Path:
         """Have the export made, wait for it, and keep it in the folder or file `to`."""
@@ -148,9 +150,7 @@ class Run:
         if made["state"] != "ready":
             raise Refused(500, made["reason"], [])
         with self._server.open("GET", f"runs/{self.id}/exports/{form}/file") as answer:
-            path = Path(to)
-            if path.is_dir():
-                path /= answer.headers.get_filename() or f"{self.id}.{form}"
+            path = Path(to) / (answer.headers.get_filename() or f"{self.id}.{form}") if Path(to).is_dir() else Path(to)
             with path.open("wb") as file:
                 while piece := answer.read(1 << 18):
                     file.write(piece)
@@ -183,18 +183,17 @@ def summary(run: Run) -> list[tuple[str, str]]:
 
 
 def _refused(error: urllib.error.HTTPError) -> Refused:
-    try:
-        problem = json.loads(error.read())
-        return Refused(error.code, problem["title"], problem.get("errors", []))
-    except (ValueError, KeyError, TypeError):
+    if error.headers.get_content_type() != "application/problem+json":
         return Refused(error.code, f"{error.code} {error.reason}", [])
+    problem = json.loads(error.read())
+    return Refused(error.code, problem["title"], problem["errors"])
 
 
 def sparkline(values: list[float], width: int = 40) -> str:
     """The latest values as a row of bars between their least and their most."""
     latest = values[-width:]
     low, high = (min(latest), max(latest)) if latest else (0.0, 0.0)
-    return "".join(_SPARKS[int((value - low) / ((high - low) or 1) * (len(_SPARKS) - 1))] for value in latest)
+    return "".join("▁▂▃▄▅▆▇█"[int((value - low) / ((high - low) or 1) * 7)] for value in latest)
 
 
 def _frame(run: Run, losses: list[float]) -> str:
@@ -216,11 +215,11 @@ def watch(run: Run, show: Callable[[str], None]) -> Run:
 
 
 def _watched(run: Run) -> Run:
-    try:
-        from rich.live import Live
-        from rich.text import Text
-    except ImportError:
+    if importlib.util.find_spec("rich") is None:
         return watch(run, lambda words: print(words, end="\n\n", flush=True))
+    from rich.live import Live
+    from rich.text import Text
+
     with Live(Text("")) as live:
         return watch(run, lambda words: live.update(Text(words), refresh=True))
 

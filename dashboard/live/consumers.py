@@ -10,6 +10,7 @@ from typing import Any
 from channels.db import database_sync_to_async
 
 from dashboard.live.cursor import Cursor
+from dashboard.live.measured import SENT_BYTES
 from dashboard.live.messages import (
     CLOSE_GONE,
     CLOSE_IMPATIENT,
@@ -24,6 +25,7 @@ from dashboard.live.reader import RunReader
 from dashboard.live.rights import Right, admit
 from dashboard.live.room import Room, enter
 from dashboard.live.viewer import Viewer
+from dashboard.logs import now_about
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -61,6 +63,7 @@ async def watch_run(scope: dict[str, Any], receive: Receive, send: Send) -> None
         await send({"type": "websocket.close", "code": CLOSE_GONE})
         return
     state, visitor = admitted
+    now_about(state["id"])
     viewer = Viewer(right, visitor, state)
     async with enter(viewer, state) as room:
         code = await _serve(viewer, room, receive, send)
@@ -113,7 +116,9 @@ async def _listen(pulls: _Pulls, viewer: Viewer, room: Room, receive: Receive) -
 async def _tell(viewer: Viewer, send: Send) -> int | None:
     while True:
         for message in await viewer.news():
-            await send({"type": "websocket.send", "text": json.dumps(message)})
+            text = json.dumps(message)
+            SENT_BYTES.inc(len(text))
+            await send({"type": "websocket.send", "text": text})
         if viewer.close_code is not None:
             return viewer.close_code
 
@@ -129,4 +134,6 @@ async def _answer(pulls: _Pulls, reader: RunReader, send: Send) -> int | None:
             cursor = batch.cursor
             await tick.wait()
         pulls.answered()  # the browser may ask again before `send` returns
-        await send({"type": "websocket.send", "bytes": batch.encode()})
+        data = batch.encode()
+        SENT_BYTES.inc(len(data))
+        await send({"type": "websocket.send", "bytes": data})

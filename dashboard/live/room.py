@@ -172,6 +172,11 @@ class Room:
 _rooms: dict[str, Room] = {}
 
 
+def viewers_here() -> int:
+    """Who watches through this process, over all runs. From any thread."""
+    return sum(len(room.viewers) for room in list(_rooms.values()))
+
+
 @asynccontextmanager
 async def enter(viewer: Viewer, state: dict[str, Any]) -> AsyncIterator[Room]:
     """The run's room, for as long as the viewer stays; the last to leave closes it."""

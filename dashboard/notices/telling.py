@@ -37,6 +37,11 @@ def answered(run: Any, by: Any, names: Iterable[str], text: str) -> None:
     _tell(run, _ids(set(names) - {by.get_username()}), Kind.ANSWERED, by, text)
 
 
+def forget(run_id: str) -> None:
+    """What tools were or are to be told of a run that is removed; notices go with its row."""
+    Delivery.objects.filter(body__run=run_id).delete()
+
+
 def _ids(names: Iterable[str]) -> list[int]:
     return list(get_user_model().objects.filter(username__in=list(names)).values_list("pk", flat=True))
 

@@ -13,10 +13,12 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.http import Http404
 from django.utils import timezone
 
+from dashboard.logs import now_about
 from dashboard.roles import Role
 from dashboard.runs.models import Run, ShareLink
 
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{22,64}\Z")
+_RUN_ID = re.compile(r"[a-z0-9]{1,16}\Z")
 
 
 @dataclass(frozen=True)
@@ -61,19 +63,27 @@ def _of(user: Any, needs: Role) -> QuerySet[Run]:
     return Run.objects.filter(Q(owner=user) | Q(team__in=teams))
 
 
+def within(do: str, user: Any) -> QuerySet[Run]:
+    """The runs to which `user` may do that: stop, tag, archive, unarchive, delete or restore."""
+    if do == "restore":
+        return deleted_runs(user)
+    return visible_runs(user, needs=Role.OWNER if do == "delete" else Role.EDITOR)
+
+
 def access(user: Any, run_id: str | None = None, token: str | None = None, needs: Role = Role.VIEWER) -> Access:
     """The run, and what its visitor may do.
 
     Http404 when there is none or none for this visitor; PermissionDenied when she sees it and it takes more to do this.
     """
     seen = _by_link(token) if token is not None else _by_login(user, run_id)
+    now_about(seen.run.pk)
     if not seen.role.allows(needs):
         raise PermissionDenied(f"This takes the role {needs.value} in the run's team; yours is {seen.role.value}.")
     return seen
 
 
 def _by_login(user: Any, run_id: str | None) -> Access:
-    if not user.is_authenticated:
+    if not user.is_authenticated or not _RUN_ID.match(run_id or ""):
         raise Http404("There is no such run.")
     in_team = user.memberships.filter(team=OuterRef("team")).order_by().values("role")[:1]
     run = visible_runs(user).annotate(role_in_team=Subquery(in_team)).filter(pk=run_id).first()

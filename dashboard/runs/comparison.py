@@ -85,7 +85,7 @@ def compare(runs: list[Run], step_rows: list[list[dict[str, Any]]]) -> Compariso
 
 
 def _differences(runs: list[Run]) -> list[Difference]:
-    specs = [flat(run.spec_json) for run in runs]
+    specs = [flat(run.spec.model_dump(mode="json")) for run in runs]  # in the JobSpec's order, which Postgres does not keep
     paths = dict.fromkeys(path for spec in specs for path in spec if path != "name")
     rows = [Difference(path, [spec.get(path) for spec in specs]) for path in paths]
     return [row for row in rows if any(value != row.values[0] for value in row.values)]

@@ -12,10 +12,12 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from dashboard.notices import telling
 from dashboard.runs import door
 from dashboard.runs.models import ENDED, Run, RunTag
 from trainer.complaints import FieldError, SpecError
 from trainer.folder import run_folder
+from trainer.trace import stream
 
 KEPT_DELETED = timedelta(days=7)  # for as long a deleted run can come back
 MOST_TAGS = 20
@@ -91,12 +93,20 @@ def restore(run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(deleted_at=None)
 
 
-def purge(home: Path) -> list[str]:
-    """Remove what was deleted long enough ago, files first, so that nothing is left behind that no row names."""
+def purge(home: Path, client: Any) -> list[str]:
+    """Remove what was deleted long enough ago. `client` is Redis; RedisError while it is away, and then the rest stays due."""
     due = list(Run.objects.filter(deleted_at__lt=timezone.now() - KEPT_DELETED).values_list("pk", flat=True))
     for run_id in due:
-        folder = run_folder(home, run_id)
-        if folder.exists():
-            shutil.rmtree(folder)
-        Run.objects.filter(pk=run_id, deleted_at__isnull=False).delete()
+        remove(run_id, home, client)
     return due
+
+
+def remove(run_id: str, home: Path, client: Any) -> None:
+    """All of a deleted run, its row last, so that nothing is left behind that no row names."""
+    stream.forget(client, run_id)
+    folder = run_folder(home, run_id)
+    if folder.exists():
+        shutil.rmtree(folder)
+    with transaction.atomic():
+        telling.forget(run_id)
+        Run.objects.filter(pk=run_id, deleted_at__isnull=False).delete()

@@ -12,9 +12,12 @@ from trainer.emulate.link_classes import CLASSES
 
 @dataclass(frozen=True)
 class Section:
+    """`folds`: closed as long as all its fields are as they come, since most jobs leave them so."""
+
     key: str
     title: str
     fields: tuple[Field, ...]
+    folds: bool = False
 
 
 _ALGORITHMS = {
@@ -65,7 +68,7 @@ SECTIONS = (
         Field("grid.cp", "Context parts", "Every sequence is cut into so many."),
     )),
     Section("data", "Between copies", (
-        Field("splits.data.mode", "What copies share", "Without effect on one copy.", options={
+        Field("splits.data.mode", "What copies share", "Without effect where every stage is on one rank alone.", options={
             "ddp": "DDP: all have everything, gradients averaged in buckets",
             "zero-1": "ZeRO-1: optimizer state in parts",
             "zero-2": "ZeRO-2: gradients in parts as well",
@@ -74,7 +77,7 @@ SECTIONS = (
             "everyone": "Everyone to everyone: each adds up all",
         }),
         Field("splits.data.bucket_mb", "Bucket", "Of DDP: how much gradient one AllReduce takes.", "MiB"),
-    )),
+    ), folds=True),
     Section("splits", "Inside a stage", (
         Field("splits.tensor.sequence_parallel", "Sequence parallel",
               "Between its matrices a tensor slice keeps its stretch of the sequence alone."),
@@ -86,7 +89,7 @@ SECTIONS = (
             "contiguous": "Contiguous: one stretch a part",
             "zigzag": "Zigzag: a piece from either end",
         }),
-    )),
+    ), folds=True),
     Section("schedule", "Schedule", (
         Field("schedule.name", "Order of work", options={
             "1f1b": "1F1B: a forward and a backward in turn",
@@ -98,10 +101,13 @@ SECTIONS = (
             "interleaved-zb": "Interleaved zero bubble: both at once",
             "zb-v": "ZB-V: stages in a V, no rank waits",
             "dualpipe-v": "DualPipeV: a V that works both ways",
+            "dualpipe": "DualPipe: from both ends, every stage there twice",
             "csv": "Your own, as text",
         }),
-        Field("schedule.micro_batches", "Micro-batches", "Each copy's share of a batch is cut into so many."),
-        Field("schedule.chunks", "Stages a rank", "1, but 2 in a V and 2 or more where stages interleave."),
+        Field("schedule.micro_batches", "Micro-batches",
+              "Each copy's share of a batch is cut into so many; under DualPipe half go each way."),
+        Field("schedule.chunks", "Stages a rank",
+              "1, but 2 in a V and 2 or more where stages interleave. Of each copy: DualPipe has two of them."),
         Field("schedule.layers", "Layers of each stage", "Such as 1, 1, 2, 4; left empty, all have equally many."),
         Field("schedule.csv", "Your schedule", "A row for each rank, a cell for each action: 0F0,0F1,0B0 is stage, "
               "F, B, I or W, and micro-batch, as torch writes them.", lines=6, schedule="csv"),
@@ -121,7 +127,7 @@ SECTIONS = (
             ("all_reduce", "AllReduce"), ("all_gather", "AllGather"), ("reduce_scatter", "ReduceScatter"),
             ("all_to_all", "AllToAll"), ("broadcast", "Broadcast"), ("reduce", "Reduce"), ("barrier", "Barrier"),
         )),
-    )),
+    ), folds=True),
     Section("links", "Links and places", (
         Field("links.kind", "Links", options={"real": "Real: nothing is slowed", "modelled": "Modelled: by class of link"}),
         _choice("links.in_server", "In a server", _LINKS),
@@ -133,13 +139,13 @@ SECTIONS = (
         Field("placement.gpus_per_server", "GPUs a server", "Tensor slices share one if they fit."),
         Field("placement.servers_per_rack", "Servers a rack", "A pipeline shares one if it fits."),
         Field("placement.servers", "Each rank's server", "Left empty, the rule places the ranks; or as 0, 0, 1, 1."),
-    )),
+    ), folds=True),
     Section("faults", "Faults and restarts", (
         Field("faults", "Faults", 'A list, such as [{"kind": "slow-rank", "rank": 1, "step": 5, "factor": 2}]. Kinds: slow-rank, '
               "slow-link, lost-message, kill, hang. Rank and step, left out, are drawn from the seed.", lines=4),
         Field("checkpoint_every", "Checkpoint every", "0 keeps none.", "steps"),
         Field("restarts", "Restarts", "So often a job that lost a rank begins again from its last checkpoint."),
-    )),
+    ), folds=True),
     Section("training", "Training", (
         Field("batch", "Batch", "Samples a step, over all copies."),
         Field("steps", "Steps"),
@@ -159,7 +165,7 @@ SECTIONS = (
         Field("optimizer.warmup_steps", "Warm-up", "So many steps before the full rate."),
         Field("optimizer.weight_decay", "Weight decay"),
         Field("optimizer.clip_norm", "Longest gradient", "Of the whole model; 0 clips none."),
-    )),
+    ), folds=True),
     Section("run", "Run", (
         Field("name", "Name", "Left empty, the job's shape is its name."),
         Field("device", "Device", options={"cpu": "CPU", "cuda": "GPU (CUDA)"}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from dashboard.runs.form_fields import MODELS, Field
@@ -19,6 +20,7 @@ class Bound:
 
     field: Field
     value: str
+    usual: str  # what it is in a job that says nothing of it
     errors: list[str]
 
     @property
@@ -30,6 +32,15 @@ class Bound:
 class BoundSection:
     section: Section
     fields: list[Bound]
+
+    @property
+    def changed(self) -> list[str]:
+        """The labels of the fields that are not as they come."""
+        return [one.field.label for one in self.fields if one.value != one.usual]
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self.changed) or any(one.errors for one in self.fields)
 
 
 def read(posted: Mapping[str, str]) -> dict[str, Any]:
@@ -74,6 +85,12 @@ def values_of(spec: JobSpec) -> dict[str, str]:
     return shown
 
 
+@cache
+def usual_values() -> dict[str, str]:
+    """What the form shows of a job that leaves everything as it comes."""
+    return values_of(JobSpec())
+
+
 def bound(values: Mapping[str, str], errors: list[FieldError]) -> tuple[list[BoundSection], list[FieldError]]:
     """The sections with values and complaints in their places, and the complaints that have no place."""
     placed: dict[str, list[str]] = {}
@@ -85,8 +102,11 @@ def bound(values: Mapping[str, str], errors: list[FieldError]) -> tuple[list[Bou
         else:
             where = error.field.removeprefix(name).strip(".") if name == "faults" else ""
             placed.setdefault(name, []).append(f"{where}: {error.message}" if where else error.message)
+    usual = usual_values()
     sections = [
-        BoundSection(section, [Bound(one, values.get(one.name, ""), placed.get(one.name, [])) for one in section.fields])
+        BoundSection(section, [
+            Bound(one, values.get(one.name, ""), usual.get(one.name, ""), placed.get(one.name, [])) for one in section.fields
+        ])
         for section in SECTIONS
     ]
     return sections, homeless

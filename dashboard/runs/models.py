@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 from django.db.models.fields.json import KT
-from django.db.models.functions import Cast, NullIf
+from django.db.models.functions import Cast, Length, NullIf
 
 from dashboard.runs import shown
 from trainer.spec import JobSpec
@@ -47,6 +47,8 @@ def _of_json(path: str, field: type[models.Field[Any, Any]], **options: Any) -> 
 
 
 _LISTED = ("archived_at", "deleted_at", "-pinned_at", "-created_at", "id")
+_SOUGHT = ("owner", "team", "state", "device", "model", "schedule", "dp", "pp", "cp", "tp", "ep", "steps", "bubble", "loss",
+           "step_seconds", "steps_done", "name")
 
 
 class Run(models.Model):
@@ -85,14 +87,16 @@ class Run(models.Model):
     bubble = _of_json("figures__bubble_share", models.FloatField)
     loss = _of_json("figures__loss_last", models.FloatField)
     step_seconds = _of_json("figures__step_seconds", models.FloatField)
+    note_letters = models.GeneratedField(expression=Length("note"), output_field=models.IntegerField(), db_persist=True)
 
     class Meta:
         ordering = ["-created_at"]
         indexes = [
             models.Index(fields=["state", "created_at"]),
-            # A list is a stretch of one of these, and is counted in it: no row of it is touched. An administrator's
-            # first, then one owner's, then one team's.
-            models.Index(fields=[*_LISTED], name="runs_listed"),
+            # A list is a stretch of one of these, and is counted in it: no row of it is touched. First everybody's, with
+            # all that lists are searched and sorted by, since rows carry pictures; then one owner's, then one team's.
+            models.Index(fields=[*_LISTED, *_SOUGHT], name="runs_listed"),
+            models.Index(fields=["note_letters"], name="runs_noted"),
             models.Index(fields=["owner", *_LISTED], name="runs_listed_of_owner"),
             models.Index(fields=["team", *_LISTED], name="runs_listed_of_team"),
         ]

@@ -14,7 +14,7 @@ from typing import Any
 from django.db.models import Q
 from django.utils import timezone
 
-from dashboard.runs.models import RunTag, State
+from dashboard.runs.models import Run, RunTag, State
 from trainer.complaints import FieldError, choices
 from trainer.spec import ScheduleSpec
 
@@ -24,6 +24,7 @@ _TERM = re.compile(
     r'(?:"(?P<phrase>[^"]*)"?|(?P<value>[^\s"]+(?:\s*%)?))'
 )
 _NUMBER = re.compile(r"([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*([a-zA-Zµ%]*)\Z")
+_LARGEST = 1e15  # of a number that somebody looks for; integers of databases end a little above
 _LOOKUPS = {":": "exact", "=": "exact", "<": "lt", ">": "gt", "<=": "lte", ">=": "gte"}
 _OPPOSITE = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", ":": ":", "=": "="}
 _SCHEDULES = ScheduleSpec.model_fields["name"].annotation.__args__  # type: ignore[union-attr]
@@ -43,7 +44,7 @@ class _Refused(Exception):
 
 def parse(text: str, user: Any = None) -> Query:
     """Conditions that cannot be understood are left out and complained of; the rest holds."""
-    text = " ".join(text.split())
+    text = " ".join(text.replace("\0", " ").split())  # PostgreSQL's text has no such letter
     if len(text) > LONGEST:
         return Query(text[:LONGEST], Q(), [FieldError("q", f"{len(text)} letters", f"at most {LONGEST} letters would do")])
     condition, errors, asked = Q(), [], set()
@@ -62,8 +63,10 @@ def parse(text: str, user: Any = None) -> Query:
 
 
 def _words(value: str) -> Q:
+    """Rows with notes alone are read for their notes; the rest is answered by indexes."""
     tagged = RunTag.objects.filter(name__icontains=value).values("run")
-    return Q(name__icontains=value) | Q(pk__startswith=value) | Q(note__icontains=value) | Q(pk__in=tagged)
+    noted = Run.objects.filter(note_letters__gt=0, note__icontains=value).order_by().values("pk")
+    return Q(name__icontains=value) | Q(pk__startswith=value) | Q(pk__in=noted) | Q(pk__in=tagged)
 
 
 def _condition(name: str, sign: str, value: str, user: Any) -> Q:
@@ -102,7 +105,7 @@ def _tag(sign: str, value: str) -> Q:
 def _number(column: str, units: dict[str, float], example: str) -> Callable[[str, str], Q]:
     def condition(sign: str, value: str) -> Q:
         given = _NUMBER.match(value)
-        if given is None or given[2] not in units:
+        if given is None or given[2] not in units or float(given[1]) > _LARGEST:
             raise _Refused(f"{example} would do")
         known = Q(**{f"{column}__isnull": False})  # so that "not over" holds for what has no value yet
         return known & Q(**{f"{column}__{_LOOKUPS[sign]}": float(given[1]) * units[given[2]]})

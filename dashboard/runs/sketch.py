@@ -17,7 +17,8 @@ MOST_CHUNKS = 768  # stages × micro-batches: beyond it bars are too thin to see
 WIDTH = 640.0
 LANE = 24.0
 BAR = 19.0
-_LABEL_WIDTH = 17.0  # narrower bars have no room for "F0"
+_LETTER_WIDTH = 6.5
+_LABEL_MARGIN = 4.0  # narrower bars have no room for "F0"
 
 KINDS = {
     Do.FORWARD: "forward",
@@ -92,5 +93,7 @@ def sketch(spec: JobSpec) -> Sketch | None:
 
 def _bar(timed: Timed, lane: int, scale: float) -> Bar:
     width = max((timed.end - timed.start) * scale - 1, 0.5)
-    label = str(timed.action) if width >= _LABEL_WIDTH else ""
+    label = str(timed.action)
+    if width < len(label) * _LETTER_WIDTH + _LABEL_MARGIN:
+        label = ""
     return Bar(KINDS[timed.action.do], round(timed.start * scale, 1), lane * LANE, round(width, 1), label)

@@ -27,6 +27,7 @@ urlpatterns = [
     path("launch/check/", launching.check, name="launch-check"),
     path("runs/compare/", comparing.compare, name="runs-compare"),
     path("runs/compare/loss.json", comparing.loss_chart, name="runs-compare-loss"),
+    path("runs/compare/step.json", comparing.step, name="runs-compare-step"),
     path("runs/<run:run_id>/", run.run, name="run"),
     path("runs/<run:run_id>/change/", acting.change, name="run-change"),
     path("runs/<run:run_id>/again/", acting.again, name="run-again"),

@@ -7,6 +7,9 @@ from typing import Any
 
 from django.utils import timezone
 
+from trainer.emulate.link_classes import CLASSES
+from trainer.schedules.family import SCHEDULES as FAMILIES
+
 _AXES = (("pp", "stages"), ("dp", "copies"), ("cp", "context parts"), ("tp", "tensor slices"), ("ep", "expert parts"))
 _ATTENTION = {"ring": "attention over a ring", "all_to_all": "attention by all-to-all"}
 _COPIES = {
@@ -22,17 +25,36 @@ _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
 def grid_words(spec: dict[str, Any]) -> str:
-    """"4 stages × 2 copies"; "4 × 2 stages" of four ranks that hold two each."""
+    """"4 stages × 2 copies"; "4 × 2 stages" of four ranks that hold two each, "4 stages both ways" of DualPipe's."""
     grid, chunks = spec["grid"], spec["schedule"].get("chunks", 1)
     parts = [f"{grid[axis]} {word}" for axis, word in _AXES if grid.get(axis, 1) > 1]
     if chunks > 1 and grid["pp"] > 1:
         parts[0] = f"{grid['pp']} × {chunks} stages"
+    if _goes_both_ways(spec):
+        parts[0] += " both ways"
     return " × ".join(parts) or "1 rank"
 
 
 def copies_words(spec: dict[str, Any]) -> str:
     """How ranks with copies of the same stages share their work, of a whole JobSpec; empty where each stage is on one."""
-    return _COPIES[spec["splits"]["data"]["mode"]] if spec["grid"]["dp"] * spec["grid"]["ep"] * spec["grid"]["cp"] > 1 else ""
+    grid = spec["grid"]
+    has_copies = grid["dp"] * grid["ep"] * grid["cp"] > 1 or _goes_both_ways(spec)
+    return _COPIES[spec["splits"]["data"]["mode"]] if has_copies else ""
+
+
+def _goes_both_ways(spec: dict[str, Any]) -> bool:
+    family = FAMILIES.get(spec["schedule"].get("name", ""))
+    return family is not None and family.ways == 2
+
+
+def link_class(key: str) -> str:
+    """The name of a class of links, as its maker has it."""
+    return CLASSES[key].word
+
+
+def number(value: float) -> str:
+    """Without the zeros that say nothing: 20.0 is 20."""
+    return f"{value:,g}" if abs(value) < 1e6 else f"{value:,.0f}"
 
 
 def model_words(model: dict[str, Any]) -> str:
@@ -70,7 +92,7 @@ def collectives_words(spec: dict[str, Any]) -> str:
 SCHEDULES = {
     "naive": "naive", "gpipe": "GPipe", "1f1b": "1F1B", "interleaved": "interleaved 1F1B", "breadth-first": "breadth-first",
     "zb-h1": "ZB-H1", "interleaved-zb": "interleaved zero bubble", "zb-v": "ZB-V", "dualpipe-v": "DualPipeV",
-    "csv": "its own schedule",
+    "dualpipe": "DualPipe", "csv": "its own schedule",
 }
 
 

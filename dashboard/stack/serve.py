@@ -26,6 +26,7 @@ def config(app: str = "dashboard.asgi:application") -> uvicorn.Config:
         ws_max_size=65_536,  # what browsers send is small
         lifespan="off",
         access_log=False,
+        log_config=None,  # what it says goes the way of everything else, in the same form
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
 

@@ -21,7 +21,7 @@ _STOP_ORDER = ("worker", "exporter", "recorder", "web", "redis")  # whoever is a
 _WAKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
 
 # It makes files, one after another; no worker does, since a run may keep that busy for days.
-_EXPORTER = ["-n", f"exporter-{os.getpid()}@{socket.gethostname()}", "--pool", "solo", "--loglevel", "INFO",
+_EXPORTER = ["worker", "-n", f"exporter-{os.getpid()}@{socket.gethostname()}", "--pool", "solo", "--loglevel", "INFO",
              "--without-gossip", "--without-mingle", "--without-heartbeat"]
 
 
@@ -45,13 +45,13 @@ class Supervisor:
         self._redis_url = self._own_redis.url if self._own_redis else given_redis
         self._node = f"lockstep-{os.getpid()}@{socket.gethostname()}"
         self._parts = self._plan(listener, with_worker)
-        self._exporter = Part("exporter", [sys.executable, "-m", "celery", "-A", "dashboard.exporting", "worker", *_EXPORTER], 5)
+        self._exporter = Part("exporter", [sys.executable, "-m", "celery", "-q", "-A", "dashboard.exporting", *_EXPORTER], 5)
         self._children: dict[str, Child] = {}
         self._probes = Probes(self._redis_url, url, self._node)
 
     def _plan(self, listener: socket.socket, with_worker: bool) -> list[Part]:
         python = sys.executable
-        celery = [python, "-m", "celery", "-A", "workers.app", "worker", "-n", self._node, "--loglevel", "INFO",
+        celery = [python, "-m", "celery", "-q", "-A", "workers.app", "worker", "-n", self._node, "--loglevel", "INFO",
                   "--without-gossip", "--without-mingle", "--without-heartbeat"]
         parts = [
             Part("web", [python, "-m", "dashboard.stack.serve", "--fd", str(listener.fileno())], 4, [listener.fileno()]),

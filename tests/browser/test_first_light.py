@@ -100,7 +100,20 @@ def test_a_launched_run_is_live_at_once_and_the_page_holds_what_the_store_holds(
     assert figures["spans"] == sum(rank["spans"] for rank in held)
     assert figures["bubble_share_theory"] == pytest.approx(3 / 11)
     expect(page.locator(".run")).to_contain_text("3/11")
+    check_in_short(page)
     picture(page, "finished")
+
+
+def check_in_short(page):
+    """Above the timeline stands what Explain says, with its first remedy, and the way to the whole."""
+    short = page.locator('[data-part="short"]')
+    expect(short).to_contain_text("What costs most besides: bubble of the schedule")
+    expect(short.get_by_role("img")).to_have_attribute("aria-label", re.compile("Work .*%, Bubble of the schedule .*%"))
+    expect(short.get_by_role("link")).to_have_attribute("href", re.compile("from=.*schedule.micro_batches=32"))
+    words = short.locator('[data-part="short-words"]').text_content()
+    short.get_by_role("button", name="Explain").click()
+    expect(page.get_by_role("tab", name="Explain")).to_be_focused()
+    expect(page.locator('[data-part="explain-words"]')).to_have_text(words)
 
 
 def test_a_reload_in_the_middle_and_after_the_end_shows_every_span_once(owned, page):

@@ -80,7 +80,7 @@ def test_playing_ends_with_everything_everywhere(page):
 
 
 def test_a_topology_of_1024_ranks_is_drawn_with_every_rank_in_its_server(page, record_property):
-    spec = SimpleNamespace(grid=SimpleNamespace(dp=16, ep=1, pp=8, cp=1, tp=8, ranks=RANKS), ranks=RANKS,
+    spec = SimpleNamespace(grid=SimpleNamespace(dp=16, ep=1, pp=8, cp=1, tp=8, ranks=RANKS), ranks=RANKS, ways=1,
                            placement=preset("ddp-digits").spec.placement, links=preset("allreduce-ring").spec.links)
     answers = {"/known.json": answer(topology.panel, spec), "/lines.json": answer(topology.panel, spec, group="dp")}
     with opened(answers) as address:
@@ -136,17 +136,40 @@ def test_only_a_rank_that_is_later_than_every_other_is_the_latest(page):
 def test_the_page_matches_collectives_as_the_analysis_does(bench):
     """Two groups along tp; rank 3 comes 40 ns late, and the backend's name of the second group's sequence is the same."""
     found = bench.evaluate("""async () => {
-      const { collectivesOfStep } = await import("/static/js/timeline/collectives.js");
+      const [{ collectivesOfStep }, { Trace }] = await Promise.all(
+        [import("/static/js/timeline/collectives.js"), import("/static/js/timeline/trace.js")]);
       const span = (rank, startNs, endNs) => ({
         rank, kind: 9, startNs, endNs, durationNs: endNs - startNs, step: 2, sequence: 7, group: 1, name: 2, bytes: 80 });
       const spans = [span(0, 100, 200), span(1, 110, 200), span(2, 100, 260), span(3, 140, 260)];
       const lane = (rank) => ({
         spans: 1, end: 1, firstEndingAfter: () => 0, startOf: () => spans[rank].startNs, next: (place) => place + 1,
         spanAt: () => spans[rank] });
-      const trace = { ranks: [0, 1, 2, 3], strings: ["", "tp", "all-reduce · ring"], lane,
-        grid: [0, 1, 2, 3].map((rank) => ({ dp: rank >> 1, tp: rank & 1 })) };
+      const trace = Object.assign(new Trace(4, [0, 1, 2, 3].map((rank) => ({ dp: rank >> 1, tp: rank & 1 }))),
+        { strings: ["", "tp", "all-reduce · ring"], lane });
       return collectivesOfStep(trace, { step: 2, figures: { start_ns: 0, end_ns: 1000 } }).map(
         ({ members, transferNs, waitNs, algorithm, operation }) =>
           [members.map(({ rank }) => rank), transferNs, waitNs, algorithm, operation]);
     }""")
     assert found == [[[0, 1], 90, 5, "ring", "all_reduce"], [[2, 3], 120, 20, "ring", "all_reduce"]]
+
+
+def test_a_view_that_is_still_at_it_is_not_begun_again(page):
+    """Two beginnings of the topology would list each warning twice."""
+    spec = preset("tensor-across-servers").spec
+    tab = '<button role=tab id=tab-topology aria-selected=true aria-controls=panel-topology>Topology</button>'
+    panel = '<div id=panel-topology><div data-part=panel-body></div></div>'
+    html = HTML.replace("<div id=box></div>", f"<section id=box>{tab}{panel}</section>").encode()
+    answers = {"/": ("text/html", html), "/panels/topology.json": answer(topology.panel, spec)}
+    with serving(answers) as address:
+        page.goto(address)
+        page.evaluate("""async (run) => {
+          const [{ Panels }, { Trace }] = await Promise.all([import("/js/views/panels.js"), import("/js/timeline/trace.js")]);
+          const context = { run: () => run, timeline: { trace: new Trace(4) }, readBase: "/" };
+          const panels = new Panels(document.getElementById("box"), context);
+          panels.isSeen = true;
+          for (let press = 0; press < 5; press++) panels.show(panels.shown);
+          window.panels = panels;
+        }""", {"ranks": 4, "spec": spec.model_dump(), "grid": [{"tp": rank} for rank in range(4)]})
+        until(page, "document.querySelector('.topology-warnings li')")
+        until(page, "window.panels.due.size === 0")
+        assert page.locator(".topology-warnings li").count() == 1

@@ -108,6 +108,20 @@ def test_durations_at_real_pace_are_out_of_the_way(launch_page):
     expect(page.locator('[name="pace.forward_ms"]')).to_be_hidden()
 
 
+def test_what_most_jobs_leave_alone_is_folded_until_it_is_changed_or_wrong(launch_page):
+    page = launch_page
+    recipe = page.locator("details.section-recipe")
+    expect(recipe).not_to_have_attribute("open", "")
+    expect(recipe.locator("summary")).to_contain_text("as it comes")
+    recipe.locator("summary").press("Enter")
+    page.get_by_label("Decay", exact=True).select_option("cosine")
+    expect(recipe.locator("summary")).to_contain_text("Decay changed")
+    page.get_by_label("Warm-up").fill("-1")
+    recipe.locator("summary").press("Enter")
+    page.get_by_label("Steps", exact=True).fill("9")  # checked again, and what is wrong comes into sight
+    expect(page.locator('[data-field="optimizer.warmup_steps"] [data-error]')).to_be_visible()
+
+
 def test_control_and_enter_launch_once(launch_page, people):
     page = launch_page
     page.get_by_label("Steps", exact=True).fill("7")

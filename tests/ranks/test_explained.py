@@ -45,9 +45,11 @@ def test_what_was_planted_comes_first_and_the_gain_is_the_promised_one(case: str
     assert found["step_ms"] - then["step_ms"] == pytest.approx(remedy["gain_ms"], rel=GAIN_TOLERANCE)
 
 
-@pytest.mark.parametrize("key", ["allreduce-ring", "tensor-across-servers"])
-def test_traffic_by_formulas_is_what_ranks_hand_to_allreduces(key: str, tmp_path: Path) -> None:
-    spec = changed(preset(key).spec, {"steps": "3", "pace.kind": "real", "links.kind": "real"})
+@pytest.mark.parametrize(("key", "sets"), [
+    ("allreduce-ring", {}), ("tensor-across-servers", {}), ("pipeline-dualpipe", {"grid.pp": "2"}),
+], ids=lambda given: given if isinstance(given, str) else "")
+def test_traffic_by_formulas_is_what_ranks_hand_to_allreduces(key: str, sets: dict[str, str], tmp_path: Path) -> None:
+    spec = changed(preset(key).spec, {"steps": "3", "pace.kind": "real", "links.kind": "real"} | sets)
     ran = run(spec, tmp_path).check()
     for rank in range(spec.ranks):
         seen = Counter(span.bytes for span in ran.of(Kind.ALL_REDUCE) if (span.rank, span.step) == (rank, 2))

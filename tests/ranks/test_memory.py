@@ -45,7 +45,7 @@ def test_a_pipeline_of_one_stage_a_rank(tmp_path: Path, schedule: str, split: bo
 
 @pytest.mark.parametrize(("schedule", "ranks", "chunks"), [
     ("zb-h1", 4, 1), ("interleaved", 2, 2), ("breadth-first", 2, 2), ("interleaved-zb", 2, 2), ("zb-v", 4, 2),
-    ("dualpipe-v", 2, 2), ("interleaved", 1, 2),
+    ("dualpipe-v", 2, 2), ("interleaved", 1, 2), ("dualpipe", 2, 1),
 ])
 def test_schedules_of_their_own_kind(tmp_path: Path, schedule: str, ranks: int, chunks: int) -> None:
     assert_as_predicted(trained(job(DEEP, GridSpec(pp=ranks), schedule, chunks=chunks), tmp_path))
@@ -64,6 +64,29 @@ def test_the_peak_is_the_bound_times_one_micro_batch(tmp_path: Path, schedule: s
         spans = sorted((span for span in ran.of(*MODEL_WORK) if (span.rank, span.step) == (rank, 1)), key=lambda s: s.start_ns)
         assert max(accumulate(HOLDS.get(span.kind, 0) for span in spans)) == bound
     assert len(schedule_of(spec)) == 4
+
+
+@pytest.mark.parametrize("data", ["ddp", "zero-1"])
+@pytest.mark.parametrize("grid", [GridSpec(pp=4), GridSpec(pp=2, dp=2), GridSpec(pp=2, tp=2)], ids=["pp4", "pp2-dp2", "pp2-tp2"])
+def test_under_dualpipe_the_model_is_there_twice(tmp_path: Path, grid: GridSpec, data: str) -> None:
+    splits = SplitsSpec.model_validate({"data": {"mode": data}})
+    spec = job(DEEP, grid, "dualpipe", 2 * grid.pp).model_copy(update={"steps": 3, "batch": 32, "splits": splits})
+    ran = trained(spec, tmp_path)
+    assert_as_predicted(ran)
+    once = predicted(job(DEEP, GridSpec(pp=grid.pp, tp=grid.tp), "1f1b"))
+    of_one_copy = [peak["weights"] for peak in peaks(ran)[:grid.pp * grid.tp:grid.tp]]
+    times = 2 if data == "ddp" else 1 / grid.dp  # of pieces, as many as there are copies
+    assert sum(of_one_copy) == times * sum(rank.weights for rank in once)
+
+
+def test_dualpipe_holds_one_micro_batch_more_than_there_are_ranks(tmp_path: Path) -> None:
+    """Ranks in the middle have two stages of one size, so their peak is that bound to the byte."""
+    spec = job(DEEP, GridSpec(pp=4), "dualpipe", 10).model_copy(update={"steps": 3, "batch": 40})
+    found, sizes = peaks(trained(spec, tmp_path)), micro_batch_bytes(spec, stages_of(spec))
+    assert sizes[1] == sizes[2]
+    for rank in (1, 2):
+        assert SCHEDULES["dualpipe"].held(rank, 4, 10, 1) == 5
+        assert found[rank]["activations"] / sizes[1].forward == 5
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])

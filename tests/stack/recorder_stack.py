@@ -47,15 +47,17 @@ def until(what: str, condition: Callable[[], Any], seconds: float = 30.0) -> Any
 
 
 class RecorderStack:
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, beside: Path | None = None):
+        """`beside` is where Valkey and the log lie, if that is not to be the same disk as the home folder's."""
         self.home = folder / "home"
-        self._valkey_folder = folder / "valkey"
+        beside = beside or folder
+        self._valkey_folder = beside / "valkey"
         self.url, self.valkey = start_valkey(self._valkey_folder)
         self.client = redis.Redis.from_url(self.url, socket_timeout=5)
         own = {"LOCKSTEP_HOME": str(self.home), "REDIS_URL": self.url, "DJANGO_SETTINGS_MODULE": "dashboard.settings"}
         self.env = {**os.environ, **own}
         self.recorders: list[subprocess.Popen[bytes]] = []
-        self.log_file = folder / "recorder.log"
+        self.log_file = beside / "recorder.log"
         self._log = self.log_file.open("ab")
 
     def make_runs(self, count: int = 1) -> list[str]:
@@ -64,8 +66,9 @@ class RecorderStack:
         self.client.sadd(LIVE_RUNS, *made)
         return made
 
-    def start_recorder(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "manage.py", "record"]
+    def start_recorder(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """`manage.py record`, or whatever else Python is to run in its place."""
+        command = [sys.executable, *(arguments or ("manage.py", "record"))]
         recorder = subprocess.Popen(command, cwd=ROOT, env=self.env, stdout=self._log, stderr=self._log)
         self.recorders.append(recorder)
         return recorder

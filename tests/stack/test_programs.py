@@ -131,6 +131,10 @@ def test_the_module_in_a_program(stack, token, run, tmp_path):
     with pytest.raises(Refused, match="1 to 120 characters") as refused:
         seen.change(name="")
     assert refused.value.errors[0]["field"] == "name"
+    assert server.bulk("tag", run["id"], "nosuchrun1", tags=["two"]) == {
+        "done": [run["id"]], "left": [{"run": "nosuchrun1", "why": "there is no such run"}],
+    }
+    assert "finished" in [notice["kind"] for notice in server.call("GET", "notices")["notices"]]
     with pytest.raises(ValueError, match="go with a preset"):
         server.launch({"steps": 1}, {"steps": 2})
 

@@ -21,10 +21,14 @@ def frame_of(
     """A frame of rows whose times are on the run's clock already."""
     strings = Strings()
     return Frame(
-        rank=rank, sequence=sequence, spans=columns.spans(rows, strings, 0),
-        counters=columns.counters(counters or [], strings, 0), marks=columns.marks(marks or [], strings, 0),
+        rank=rank, sequence=sequence, spans=columns.spans(rows, strings, as_it_is),
+        counters=columns.counters(counters or [], strings, as_it_is), marks=columns.marks(marks or [], strings, as_it_is),
         strings=strings.table, spans_before=before, **fields,  # type: ignore[arg-type]
     )
+
+
+def as_it_is(times_ns: np.ndarray) -> np.ndarray:
+    return times_ns
 
 
 def random_row(dice: random.Random, after_ns: int = 0) -> Row:

@@ -187,6 +187,17 @@ def test_groups_of_one_axis_are_kept_apart_and_ends_are_compared():
     assert found.members.tolist() == [2, 2, 2, 2]
     table = tabled(spans, np.array([0]), 4)
     assert table.transfer_ns.tolist() == [[63, 50, 63, 50]] and table.end_apart_ns.tolist() == [3]
+    assert table.end_off_ns.tolist() == [[-1.5, 0.0, 1.5, 0.0]]
+    alone = spans_of(2, [span(Kind.ALL_REDUCE, 0, 100, sequence=0, group="dp")], [span(Kind.FORWARD, 0, 10)])
+    assert np.isnan(tabled(alone, np.array([0]), 2).end_off_ns).all()
+
+
+def test_mirrored_places_of_a_pipeline_are_a_group():
+    rows = [[span(Kind.ALL_REDUCE, start, start + 100, sequence=0, group="mirror")] for start in (0, 5000, 5050, 40)]
+    found = matched(spans_of(4, *rows, grid=Grid((1, 1, 4, 1, 1))))
+    assert found.members.tolist() == [2, 2, 2, 2]
+    table = tabled(spans_of(4, *rows, grid=Grid((1, 1, 4, 1, 1))), np.array([0]), 4)
+    assert table.late_ns.tolist() == [[0, 0, 50, 40]]
 
 
 def test_a_send_that_comes_again_under_the_same_numbers_is_paired_in_order():

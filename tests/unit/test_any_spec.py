@@ -33,7 +33,7 @@ def test_what_a_refusal_says_would_do_does(job: dict, data: st.DataObject) -> No
 def test_what_is_accepted_is_planned(spec: JobSpec) -> None:
     stages = spec.grid.pp * spec.schedule.chunks
     schedule = schedule_of(spec)
-    validate(schedule, stages, spec.schedule.micro_batches)
+    validate(schedule, stages, spec.schedule.micro_batches, copies=spec.ways)
     assert (len(layers_of(spec)), sum(layers_of(spec))) == (stages, spec.model.layers)
     simulated = simulate(schedule, durations_ms(spec), shares=shares_of(spec)).bubble_share
     assert abs(bubble_share(spec) - simulated) < 1e-9

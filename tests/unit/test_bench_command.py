@@ -1,12 +1,15 @@
 """`manage.py bench`: one object with --json, and words when it cannot measure."""
 
 import json
+import os
 import sys
+import time
 
 import pytest
 from django.core.management import call_command
 
 from dashboard.bench import live, overhead, place, start
+from dashboard.bench.server_cost import ServerCost
 from dashboard.stack.own import NoStack
 
 
@@ -55,3 +58,25 @@ def test_a_missing_viztracer_is_named(monkeypatch):
     monkeypatch.setattr(overhead, "find_spec", lambda name: None)
     with pytest.raises(place.CannotMeasure, match="viztracer is missing"):
         overhead.run({})
+
+
+def test_what_a_server_costs_is_counted_from_when_one_begins(monkeypatch):
+    cost = ServerCost(os.getpid())
+    _burn(0.3)
+    cost.begin()
+    kept = bytearray(50_000_000)
+    kept[:] = b"x" * len(kept)
+    _burn(0.5)
+    cost.end()
+    found = cost.per_viewer(4)
+    grown_mb = found["server_mb_peak"] - found["server_mb_before"]
+    assert grown_mb > 45 and found["server_mb_per_viewer"] == pytest.approx(grown_mb / 4, abs=0.1)
+    assert 0.1 < found["server_cores"] < 2
+    assert found["server_cores_per_viewer"] == pytest.approx(found["server_cores"] / 4, abs=1e-4)
+    assert set(found) < set(live.KEYS) and all(key in live.HELP for key in live.KEYS)
+
+
+def _burn(cpu_seconds):
+    until = time.process_time() + cpu_seconds
+    while time.process_time() < until:
+        pass

@@ -1,4 +1,4 @@
-"""Ranks find their offset to rank 0's clock, and keep the best they found."""
+"""Ranks measure their clock against rank 0's, by real exchanges between clocks that tests choose."""
 
 import os
 import socket
@@ -8,7 +8,8 @@ import time
 import pytest
 
 from trainer.trace import clock
-from trainer.trace.clock import DRIFT_NS_PER_SECOND, ClockKeeper, ClockServer, measure
+from trainer.trace.clock import ClockKeeper, ClockServer, measure
+from trainer.trace.clock_line import Sample
 
 
 @pytest.fixture
@@ -19,26 +20,16 @@ def server():
 
 
 def test_one_clock_measured_against_itself_is_out_by_no_more_than_its_uncertainty(server):
-    offset_ns, uncertainty_ns = measure(server.address)
-    assert abs(offset_ns) <= uncertainty_ns
-    assert 0 < uncertainty_ns < 50_000_000
+    sample = measure(server.address)
+    assert abs(sample.offset_ns) <= sample.uncertainty_ns
+    assert 0 < sample.uncertainty_ns < 50_000_000
+    assert sample.local_ns < time.monotonic_ns()
 
 
-def test_an_offset_between_clocks_is_found(server, monkeypatch):
+def test_an_offset_between_clocks_is_found(server):
     behind_ns = 3_600_000_000_000
-    here = threading.get_ident()
-    real = time.monotonic_ns
-
-    class Time:  # this thread's clock lags, the server's does not
-        monotonic = time.monotonic
-
-        @staticmethod
-        def monotonic_ns():
-            return real() - (behind_ns if threading.get_ident() == here else 0)
-
-    monkeypatch.setattr(clock, "time", Time)
-    offset_ns, uncertainty_ns = measure(server.address)
-    assert abs(offset_ns - behind_ns) <= uncertainty_ns
+    sample = measure(server.address, clock=lambda: time.monotonic_ns() - behind_ns)
+    assert abs(sample.offset_ns - behind_ns) <= sample.uncertainty_ns
 
 
 def test_a_clock_that_does_not_answer_is_given_up_soon():
@@ -54,7 +45,7 @@ def test_the_server_goes_on_after_nonsense(server):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
         stranger.sendto(b"what time is it?", server.address)
         stranger.sendto(b"", server.address)
-    assert measure(server.address)[1] > 0
+    assert measure(server.address).uncertainty_ns > 0
 
 
 def test_an_answer_to_an_older_question_is_passed_over():
@@ -69,33 +60,78 @@ def test_an_answer_to_an_older_question_is_passed_over():
 
         thread = threading.Thread(target=answer)
         thread.start()
-        offset_ns, uncertainty_ns = measure(server.getsockname(), rounds=1)
+        sample = measure(server.getsockname(), rounds=1)
         thread.join()
-    assert abs(offset_ns) <= uncertainty_ns
+    assert abs(sample.offset_ns) <= sample.uncertainty_ns
 
 
-def test_a_worse_measurement_changes_nothing_until_the_old_one_has_aged(server, monkeypatch):
-    applied = []
-    keeper = ClockKeeper(server.address, lambda *found: applied.append(found), first=(0.0, 1_000.0), every_seconds=3600)
-    assert not keeper.consider(5.0, 2_000_000.0)
-    assert keeper.consider(7.0, 900.0)
-    now = time.monotonic()
-    monkeypatch.setattr(clock.time, "monotonic", lambda: now + 1)
-    assert not keeper.consider(8.0, 900.0 + 1.5 * DRIFT_NS_PER_SECOND)
-    assert keeper.consider(9.0, 900.0 + 0.9 * DRIFT_NS_PER_SECOND)
-    assert applied == [(7.0, 900.0), (9.0, 900.0 + 0.9 * DRIFT_NS_PER_SECOND)]
+class Host:
+    """A clock of another machine: `apart_ns` more than this one's, and faster by `drift`."""
+
+    def __init__(self, apart_ns=0, drift=0.0):
+        self.apart_ns, self.drift, self.began_ns = apart_ns, drift, time.monotonic_ns()
+
+    def shows(self, here_ns):
+        return here_ns + self.apart_ns + round(self.drift * (here_ns - self.began_ns))
+
+    def __call__(self):
+        return self.shows(time.monotonic_ns())
+
+
+def test_a_host_that_differs_by_seconds_and_drifts_is_measured_again_and_again_and_put_right():
+    other, lines, enough = Host(3_700_000_000, 90e-6), [], threading.Event()
+    server = ClockServer(clock=other)
+
+    def apply(line):
+        lines.append(line)
+        if len(lines) == 12:
+            enough.set()
+
+    keeper = ClockKeeper(server.address, apply, measure(server.address), pauses_seconds=(0.1, 0.3))
+    assert enough.wait(30)
+    now_ns = time.monotonic_ns()
+    line = lines[11]
     keeper.close()
+    server.close()
+    assert abs(now_ns + line.offset_at(now_ns) - other.shows(now_ns)) <= line.uncertainty_at(now_ns)
+    assert abs(line.drift - 90e-6) <= line.drift_uncertainty
 
 
-def test_the_keeper_measures_again_by_itself(server):
-    measured = threading.Event()
-    keeper = ClockKeeper(server.address, lambda *_: measured.set(), first=(0.0, 1e12), every_seconds=0.01)
+def test_a_jump_is_told_with_what_was_measured_before_and_after():
+    other, told, seen, measured = Host(), [], threading.Event(), threading.Event()
+    server = ClockServer(clock=other)
+
+    def tell(before, after):
+        told.append((before, after))
+        seen.set()
+
+    keeper = ClockKeeper(server.address, lambda line: measured.set(), measure(server.address), tell, pauses_seconds=(0.01, 0.01))
     assert measured.wait(5)
+    other.apart_ns = 2_000_000_000
+    assert seen.wait(30)
+    keeper.close()
+    server.close()
+    (before, after), = told
+    assert after.offset_ns - before.offset_ns == pytest.approx(2e9, abs=5e7)
+
+
+def test_the_first_line_is_applied_at_once_and_the_keeper_measures_again_by_itself(server):
+    lines, again = [], threading.Event()
+
+    def apply(line):
+        lines.append(line)
+        if len(lines) > 1:
+            again.set()
+
+    first = Sample(time.monotonic_ns(), 0, 1e9)
+    keeper = ClockKeeper(server.address, apply, first, pauses_seconds=(0.01, 0.01))
+    assert lines[0].uncertainty_ns == 1e9
+    assert again.wait(5)
     keeper.close()
 
 
 def test_a_forked_child_can_close_what_its_parent_opened(server):
-    keeper = ClockKeeper(server.address, lambda *_: None, first=(0.0, 1.0))
+    keeper = ClockKeeper(server.address, lambda line: None, measure(server.address))
     child = os.fork()
     if child == 0:
         keeper.close()

@@ -10,6 +10,7 @@ from dashboard.comments import services
 from dashboard.comments.models import Comment
 from dashboard.notices.models import Notice
 from dashboard.runs import links
+from dashboard.runs import services as runs
 from dashboard.runs.links import Wish
 from trainer.complaints import SpecError
 
@@ -172,7 +173,10 @@ def test_names_notes_and_tags_of_people_are_text_on_every_page(people, text):
     services.write(people.run, people.user("member"), text)
     Notice.objects.create(user=people.user("member"), run=people.run, kind="failed", words=text, made_at=timezone.now())
     client = people.client("member")
-    pages = ["/", f"/runs/{people.run.pk}/", "/account/", f"/teams/{people.team.pk}/", f"/s/{people.token}/",
+    assert client.post("/views/", {"name": text[:40], "address": "q=is:mine"}).status_code == 302
+    other = runs.launch(people.run.spec, people.user("member"), fallback_name=text[:120])
+    pages = ["/", f"/runs/compare/?run={people.run.pk}&run={other.pk}", f"/runs/{people.run.pk}/exports/",
+             f"/runs/{people.run.pk}/", "/account/", f"/teams/{people.team.pk}/", f"/s/{people.token}/",
              f"/embed/{people.token}/", "/notices/", "/launch/", f"/teams/{people.team.pk}/webhooks/"]
     for path in pages:
         html = client.get(path).content.decode()

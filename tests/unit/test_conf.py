@@ -36,8 +36,15 @@ def test_a_home_that_cannot_be_written_is_said_in_a_line(tmp_path):
 
 @pytest.mark.parametrize("name, value", [
     ("LOCKSTEP_MOST_RANKS", "many"), ("LOCKSTEP_FLUSH_MS", "1"), ("LOCKSTEP_DEVICES", "tpu"),
+    ("LOCKSTEP_LOG_FORMAT", "xml"),
 ])
 def test_a_setting_that_cannot_be_used_is_named(tmp_path, name, value):
     done = manage("check", LOCKSTEP_HOME=str(tmp_path), **{name: value})
     assert done.returncode == 2 and name in done.stderr and value in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_token_that_could_be_guessed_is_refused_and_not_repeated(tmp_path):
+    done = manage("check", LOCKSTEP_HOME=str(tmp_path), LOCKSTEP_METRICS_TOKEN="hunter2")
+    assert done.returncode == 2 and "LOCKSTEP_METRICS_TOKEN has 7 characters" in done.stderr
+    assert "hunter2" not in done.stderr

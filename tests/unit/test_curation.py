@@ -11,6 +11,7 @@ from dashboard.runs import curation, links, services
 from dashboard.runs.models import Run, RunTag, SavedView, State
 from trainer.folder import run_folder
 from trainer.presets import PRESETS
+from trainer.trace import stream
 
 
 @pytest.fixture
@@ -114,13 +115,15 @@ def test_deleting_and_restoring_by_the_api(client, people, ended):
     assert (answer.status_code, answer.json()["title"]) == (409, "It has not ended: stop it first, then delete it.")
 
 
-def test_a_run_that_was_deleted_long_ago_is_removed_with_its_files(people, ended, home):
+def test_a_run_that_was_deleted_long_ago_is_removed_with_its_files(people, ended, home, monkeypatch):
     old, young, kept = ended
     for run in ended:
         (run_folder(home, run.pk) / "store").mkdir(parents=True)
     Run.objects.filter(pk=old.pk).update(deleted_at=timezone.now() - curation.KEPT_DELETED - timedelta(seconds=1))
     curation.delete(young)
-    assert curation.purge(home) == [old.pk]
+    forgotten = []
+    monkeypatch.setattr(stream, "forget", lambda client, run_id: forgotten.append(run_id))
+    assert curation.purge(home, client=None) == forgotten == [old.pk]
     assert [run_folder(home, run.pk).exists() for run in ended] == [False, True, True]
     assert set(Run.objects.all()) == {young, kept, people.run}
 

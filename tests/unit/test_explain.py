@@ -1,7 +1,6 @@
 """Explain names what costs most, on steps in which one cause was planted, and its pieces are the whole step."""
 
 import json
-from types import SimpleNamespace
 
 import pytest
 
@@ -29,7 +28,7 @@ def rows(spec, slow_ranks=None, messages_ms=0.0, between_ms=3.0, steps=5):
     of_place = [max(slow[rank] for rank in range(spec.ranks) if places[rank] == place) for place in range(spec.grid.pp)]
     extent_ms = step_ms(spec, of_place) + messages_ms
     lasts, layers = durations_ms(spec), layers_of(spec)
-    whole = spec.schedule.micro_batches * (lasts[Do.FORWARD] + lasts[Do.BACKWARD]) * spec.grid.pp / spec.model.layers
+    whole = spec.schedule.micro_batches * (lasts[Do.FORWARD] + lasts[Do.BACKWARD]) * spec.grid.pp / spec.model.layers / spec.ways
     busy = [whole * sum(layers[stage] for stage in stages_of(spec)[places[rank]]) * slow[rank] for rank in range(spec.ranks)]
     period_ms = extent_ms + between_ms
     return [{
@@ -59,6 +58,23 @@ PLANTED = {
     "messages": (spec_of(schedule={"micro_batches": 16}), {"messages_ms": 400}),
     "between": (preset("parameter-server").spec, {"between_ms": 90}),
 }
+
+
+def test_a_slow_rank_under_dualpipe_slows_its_own_copies_once():
+    spec = preset("pipeline-dualpipe").spec
+    assert (step_ms(spec), step_ms(spec, [1.5] * 4)) == (500, 750), "a stage is on two ranks, and slow on each by itself"
+    found = explanation(spec, rows(spec, {2: 1.5}))
+    (slow,) = [cause for cause in found["causes"] if cause["key"] == "slow-rank"]
+    assert "Rank 2" in slow["says"]
+    assert [remedy["title"] for remedy in slow["remedies"]] == ["Mend or replace the device of rank 2"]
+
+
+def test_another_order_says_what_two_copies_take():
+    found = explanation(spec_of(), rows(spec_of()))
+    (bubble,) = [cause for cause in found["causes"] if cause["key"] == "bubble"]
+    (twice,) = [remedy for remedy in bubble["remedies"] if remedy["title"] == "The schedule DualPipe, every stage on two ranks"]
+    assert twice["says"].endswith("activations would take 25.0 % more room, weights and all that goes with them twice as much.")
+    assert twice["gain_ms"] == 660 - 500
 
 
 @pytest.mark.parametrize("cause", PLANTED)
@@ -127,4 +143,5 @@ def test_every_job_has_the_panel_and_it_reads_the_latest_rows(monkeypatch):
     spec = spec_of()
     assert all("explain" in {one.key for one in panels_of(one.spec)} for one in PRESETS.values())
     monkeypatch.setattr(explain_panel, "recent_rows", lambda run: rows(run.spec))
-    assert explain_panel.panel(SimpleNamespace(spec=spec), {})["steps"] == 4, "the first step is warming up"
+    run = type("AnyRun", (), {"spec": spec, "state": "running", "steps_done": 5})()
+    assert explain_panel.panel(run, {})["steps"] == 4, "the first step is warming up"

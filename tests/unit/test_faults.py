@@ -109,6 +109,8 @@ def test_a_checkpoint_counts_when_all_who_hold_something_have_finished_it(tmp_pa
     assert [holder_of(spec, rank) for rank in range(4)] == [0, 1, 0, 1]
     zero = parse({"grid": {"pp": 2, "dp": 2}, "splits": {"data": {"mode": "zero-1"}}})
     assert [holder_of(zero, rank) for rank in range(4)] == [0, 1, 2, 3]
+    both_ways = parse({"grid": {"pp": 2, "dp": 2}, "schedule": {"name": "dualpipe"}})
+    assert [holder_of(both_ways, rank) for rank in range(4)] == [0] * 4, "each of two ranks has both stages"
     assert newest_checkpoint(spec, tmp_path) == 0
     for steps, holder in ((5, 0), (5, 1), (10, 0)):
         checkpoint_folder(tmp_path, steps, holder).mkdir(parents=True)

@@ -5,9 +5,10 @@ import random
 import pytest
 
 from tests.unit.frames import frame_of, gpipe_rows
-from trainer.trace.figures import DEFINITIONS, RUN_DEFINITIONS, STEP_DEFINITIONS, RunFigures, bubble_shares
+from trainer.trace.figures import DEFINITIONS, RUN_DEFINITIONS, STEP_DEFINITIONS, bubble_shares
 from trainer.trace.frame import BrokenFrame
 from trainer.trace.kinds import Kind
+from trainer.trace.run_figures import RunFigures, residual_ns
 from trainer.trace.step_figures import StepFigures
 from trainer.trace.stragglers import Stragglers
 
@@ -175,17 +176,25 @@ def test_the_summary_takes_medians_and_the_first_and_last_loss():
         ideal = bubble and bubble / (1 - bubble)
         shares = {"bubble_share": bubble, "ideal_share": ideal}
         talk = {"communication_ns": [30, 10], "hidden_ns": [step, 0], "collective_ns": [step, 0], "end_apart_ns": 5 * step}
+        talk["end_off_ns"] = [-step, step, None]
         talk["busy_ns"] = [20, 20, 30 if step else 20]
         summary.add({"step": step, "period_ns": duration, "loss": loss, "complete": True, **shares, **talk})
     assert summary.as_dict() == {
         "bubble_share": 0.3, "bubble_share_ideal": pytest.approx(3 / 7), "loss_first": 2.0, "loss_last": 1.0,
         "step_seconds": 2.5, "steps_figured": 4, "overlap_share": 6 / 160, "ends_apart_ns": 10.0,
+        "clock_residual_ns": 2.0,
         "slow_ranks": [{"rank": 2, "from_step": 1, "factor": 1.5}],
     }
 
 
 def test_the_summary_of_no_step_says_that_nothing_is_known():
     assert set(RunFigures().as_dict().values()) == {None, 0}
+
+
+def test_the_residual_is_that_of_the_rank_that_is_most_off_whatever_single_steps_did():
+    noticing_late = [[-10, 10, 0], [-8, 12, 9_000], [-9_000, 8, 1], [-12, None, 2]]
+    assert residual_ns(noticing_late) == 11.0
+    assert residual_ns([]) is residual_ns([[None, None]]) is None
 
 
 def test_the_two_conventions_agree_with_the_formulas():

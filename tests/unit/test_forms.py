@@ -7,7 +7,7 @@ import pytest
 
 from dashboard.runs import forms, intake
 from dashboard.stack.jobs import read_spec
-from trainer.complaints import SpecError
+from trainer.complaints import FieldError, SpecError
 from trainer.presets import PRESETS
 from trainer.spec import (
     ContextSplit,
@@ -175,3 +175,16 @@ def test_the_command_line_launches_the_same_job(spec):
     assert (program, command) == ("manage.py", "launch")
     assert set(rest[::2]) <= {"--set"}
     assert read_spec(preset, rest[1::2]) == spec
+
+
+def test_a_section_that_folds_is_open_where_something_is_not_as_it_comes():
+    def folding(spec):
+        sections = forms.bound(forms.values_of(spec), [])[0]
+        return {one.section.key: one.changed for one in sections if one.section.folds and one.is_open}
+
+    assert folding(JobSpec()) == {}
+    assert folding(JobSpec(splits=SplitsSpec(tensor=TensorSplit(sequence_parallel=True)))) == {"splits": ["Sequence parallel"]}
+    assert folding(JobSpec(optimizer=OptimizerSpec(name="sgd"))) == {"recipe": ["Optimizer"]}
+    wrong = forms.bound(forms.usual_values(), [FieldError("links.slow_down", "0", "too few")])[0]
+    (links,) = [one for one in wrong if one.section.key == "links"]
+    assert links.is_open and not links.changed

@@ -50,6 +50,13 @@ def test_what_cannot_be_played_is_said(ask, words):
         collectives.played(*ask)
 
 
+def test_mirrored_places_are_a_group_to_look_at():
+    spec = parse({"grid": {"pp": 4, "dp": 2}, "schedule": {"name": "dualpipe"}, "batch": 32})
+    assert asked(topology.panel, spec)["groups"] == ["dp", "pp", "mirror", "dp×pp", "dp×mirror"]
+    assert asked(topology.panel, spec, group="mirror")["groups"] == [[0, 3], [1, 2], [4, 7], [5, 6]]
+    assert asked(collectives.panel, spec, groups="dp×mirror")["groups"]["dp×mirror"]["members"] == [0, 3, 4, 7]
+
+
 def test_a_ceiling_is_that_of_the_slowest_link_between_neighbours():
     spec = preset("tensor-across-servers").spec  # two servers of two: InfiniBand between them
     found = asked(collectives.panel, spec, groups="tp,all")["groups"]
@@ -88,7 +95,10 @@ def test_tokens_are_added_up():
     rows = [{"step": step, "samples": 16, "learning_rate": 0.1, "grad_norm": None} for step in range(3)]
     assert learning.tokens(spec, rows).figure["data"][0]["y"] == [n * 16 * spec.model.context for n in (1, 2, 3)]
     assert "0.1 at step 2" in learning.learning_rate(spec, rows).text
-    assert "none is known" in learning.grad_norm(spec, rows).text
+    unknown = learning.grad_norm(spec, rows)
+    assert "Known where gradients are clipped" in unknown.text
+    assert "clipped" in unknown.figure["layout"]["annotations"][0]["text"]
+    assert "none is known yet" in learning.grad_norm(spec, []).text
 
 
 def test_a_job_has_the_views_that_fit_it():

@@ -4,8 +4,10 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.utils import timezone
 
+from dashboard.accounts import teams
 from dashboard.runs import curation, finding, services
 from dashboard.runs.models import Run, State
 from dashboard.runs.query import LONGEST, parse
@@ -78,3 +80,18 @@ def test_columns_that_the_database_reads_from_json_follow_it(ada):
     services.note(run.pk, figures={"bubble_share": 0.5, "loss_last": None})
     run.refresh_from_db()
     assert (run.bubble, run.loss) == (0.5, None)
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="the words of SQLite's planner")
+@pytest.mark.parametrize("text", ["", "bubble>30%", "slow", "-slow step>1s", "tag:odd pp>=2", "owner:bob"])
+@pytest.mark.parametrize("sort", ["-created", "loss", "name"])
+def test_no_search_reads_rows_with_their_pictures(ada, text, sort):
+    """Only the index that holds all that lists are searched by (SQLite takes columns from it before it turns to a row);
+    and, for words, the rows that have notes."""
+    bob = User.objects.get(username="bob")
+    teams.make("crew", bob)
+    found = finding.find(bob, parse(text, bob), sort).values_list("pk")
+    plan = [line for line in found.explain().splitlines() if "runs_run" in line and "runs_runtag" not in line]
+    assert plan and all(" INDEX runs_listed " in line for line in plan), plan
+    noted = [line for line in found.explain().splitlines() if "runs_noted" in line]
+    assert len(noted) == text.count("slow")

@@ -10,7 +10,6 @@ from trainer.schedules import split_backward
 from trainer.schedules.actions import Action, Do, Schedule, homes
 from trainer.schedules.csv_text import from_csv
 from trainer.schedules.dualpipe import dualpipe
-from trainer.schedules.dualpipe import held as dualpipe_held
 from trainer.schedules.family import SCHEDULES
 from trainer.schedules.simulate import simulate
 from trainer.schedules.validate import ScheduleError, validate
@@ -28,7 +27,7 @@ def shapes(name: str) -> list[tuple[int, int, int]]:
         for p in (1, 2, 3, 4, 6, 8)
         for m in (1, 2, 3, 5, 8, 12, 16, 24)
         for v in sorted({family.fewest_chunks, min(3, family.most_chunks)})
-        if not (family.in_rounds and m % p) and m >= family.least_a_rank * p
+        if not (family.in_rounds and m % p) and m >= family.least_a_rank * p and p % family.ways == m % family.ways == 0
     ]
 
 
@@ -65,8 +64,8 @@ def test_every_schedule_can_be_run_and_holds_no_more_than_its_bound(name: str) -
     assert shapes(name)
     for p, m, v in shapes(name):
         schedule, most = family.make(p, m, v), [family.held(rank, p, m, v) for rank in range(p)]
-        validate(schedule, p * v, m, most)
-        validate(split_backward(schedule), p * v, m, most)
+        validate(schedule, p * v, m, most, family.ways)
+        validate(split_backward(schedule), p * v, m, most, family.ways)
         peak = simulate(schedule, EQUAL).peak_held
         if name == "zb-v" and m < 2 * p - 1:  # too few to fill every rank
             assert max(peak) <= max(most), (p, m, v)
@@ -81,26 +80,33 @@ def test_every_schedule_can_be_run_and_holds_no_more_than_its_bound(name: str) -
     ("interleaved-zb", 2, [8, 8, 8, 8]),
     ("zb-v", 2, [8, 8, 8, 8]),  # halves: as much as four of 1F1B's
     ("dualpipe-v", 2, [9, 9, 9, 9]),
+    ("dualpipe", 1, [5, 5, 5, 5]),
 ])
 def test_activations_held_by_four_ranks_of_eight_micro_batches(name: str, chunks: int, peak: list[int]) -> None:
     assert simulate(SCHEDULES[name].make(4, 8, chunks), EQUAL).peak_held == peak
 
 
 def test_a_v_and_a_loop_lay_out_stages() -> None:
-    assert homes(SCHEDULES["interleaved"].make(2, 2, 3)) == {0: 0, 1: 1, 2: 0, 3: 1, 4: 0, 5: 1}
-    assert homes(SCHEDULES["zb-v"].make(3, 5, 2)) == {0: 0, 1: 1, 2: 2, 3: 2, 4: 1, 5: 0}
+    def places(name: str, ranks: int, micro_batches: int, chunks: int, of: int) -> list[int]:
+        """Where micro-batch `of` is, stage after stage."""
+        found = homes(SCHEDULES[name].make(ranks, micro_batches, chunks))
+        return [found[stage, of] for stage in range(ranks * chunks)]
+
+    assert places("interleaved", 2, 2, 3, of=1) == [0, 1, 0, 1, 0, 1]
+    assert places("zb-v", 3, 5, 2, of=4) == [0, 1, 2, 2, 1, 0]
+    assert [places("dualpipe", 4, 8, 1, of=m) for m in (3, 4)] == [[0, 1, 2, 3], [3, 2, 1, 0]]
 
 
 @pytest.mark.parametrize("ranks", [2, 4, 6, 8])
 def test_dualpipe_has_two_copies_and_ends_mirror_each_other(ranks: int) -> None:
     for m in (2 * ranks, 2 * ranks + 2, 4 * ranks):
         schedule = dualpipe(ranks, m)
-        validate(schedule, ranks, m, [dualpipe_held(ranks)] * ranks, copies=2)
         for rank, actions in enumerate(schedule):
             assert {action.stage for action in actions} == {rank, ranks - 1 - rank}
             mirrored = [Action(a.do, a.stage, (a.micro_batch + m // 2) % m) for a in schedule[ranks - 1 - rank]]
             assert actions == mirrored
-        with pytest.raises(ScheduleError, match=f"F{m // 2}: stage {ranks // 2 - 1} lives on rank {ranks // 2 - 1}"):
+            assert {(a.way, a.stage == rank, a.micro_batch < m // 2) for a in actions} == {("↓", True, True), ("↑", False, False)}
+        with pytest.raises(ScheduleError, match=f"F{m // 2}↑: stage {ranks // 2 - 1} lives on rank {ranks // 2 - 1}"):
             validate(schedule, ranks, m)
 
 

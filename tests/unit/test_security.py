@@ -1,5 +1,11 @@
 """What sessions and logins hold against those who mean ill."""
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from django.conf import settings
 from django.contrib.sessions.models import Session
@@ -81,3 +87,45 @@ def test_an_account_that_is_switched_off_opens_nothing(people):
     viewer.is_active = False
     viewer.save()
     assert client.get(f"/runs/{people.run.pk}/")["Location"].startswith("/login/")
+
+
+AS_IN_PRODUCTION = {"LOCKSTEP_ORIGINS": "https://lockstep.example.org", "LOCKSTEP_HOSTS": "lockstep.example.org"}
+
+
+def in_production(code_or_command, tmp_path):
+    """What a fresh interpreter with an operator's settings says; it fails when that fails."""
+    place = {"LOCKSTEP_HOME": str(tmp_path), "PATH": os.environ["PATH"], "DJANGO_SETTINGS_MODULE": "dashboard.settings"}
+    done = subprocess.run([sys.executable, *code_or_command], cwd=Path(__file__).parents[2], env=place | AS_IN_PRODUCTION,
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_djangos_own_look_at_a_server_behind_https_finds_nothing(tmp_path):
+    assert "no issues" in in_production(["manage.py", "check", "--deploy", "--fail-level", "INFO"], tmp_path)
+
+
+def test_behind_https_http_leads_there_and_the_health_is_told_all_the_same(tmp_path):
+    code = """
+import json, django
+django.setup()
+from django.test import Client
+client = Client(headers={"host": "lockstep.example.org"})
+plain, safe = client.get("/login/"), client.get("/client/lockstep.py", headers={"x-forwarded-proto": "https"})
+print(json.dumps([plain.status_code, plain["Location"], safe.status_code, safe["Strict-Transport-Security"]]))
+"""
+    assert json.loads(in_production(["-c", code], tmp_path)) == [
+        301, "https://lockstep.example.org/login/", 200, "max-age=31536000; includeSubDomains"]
+
+
+@pytest.mark.parametrize("method, path, body", [
+    ("patch", "runs/{run}", {"pinned": True}), ("put", "runs/{run}/team", {"team": None}), ("delete", "runs/{run}", None),
+    ("post", "bulk", {"do": "archive", "runs": ["{run}"]}), ("post", "teams", {"name": "x"}),
+])
+def test_a_session_alone_changes_nothing_by_the_api_without_csrf(people, method, path, body):
+    client = people.client("member", enforce_csrf_checks=True)
+    text = json.dumps(body).replace("{run}", people.run.pk)
+    answer = getattr(client, method)(f"/api/v1/{path.format(run=people.run.pk)}", text, content_type="application/json")
+    assert answer.status_code == 403
+    people.run.refresh_from_db()
+    assert people.run.pinned_at is None and people.run.archived_at is None and people.run.team_id == people.team.pk

@@ -63,7 +63,7 @@ def test_a_job_comes_back_from_its_json() -> None:
     ({"steps": True}, "steps", "a whole number would do"),
     ({"batch": 2**30}, "batch", "1048576 or less would do"),
     ({"optimizer": {"learning_rate": 0}}, "optimizer.learning_rate", "more than 0.0 would do"),
-    ({"schedule": {"name": "zigzag"}}, "schedule.name", "'zb-v', 'dualpipe-v' or 'csv' would do"),
+    ({"schedule": {"name": "zigzag"}}, "schedule.name", "'dualpipe-v', 'dualpipe' or 'csv' would do"),
     ({"name": "x" * 121}, "name", "at most 120 characters would do"),
     ({"grid": {"pp": 3}}, "grid.pp", "4 layers do not divide into 3 stages; 1, 2 or 4 would do, "
                                "or the cuts 2, 1, 1 (schedule.layers)"),
@@ -122,6 +122,16 @@ def test_a_job_comes_back_from_its_json() -> None:
     (of("interleaved", micro_batches=6), "schedule.micro_batches", "in groups of as many as there are ranks, 4; 4 or 8 would do"),
     (of("interleaved-zb", micro_batches=2), "schedule.micro_batches", "as many as there are ranks, 4; 4 would do"),
     (of("dualpipe-v", micro_batches=6), "schedule.micro_batches", "2 micro-batches for each of 4 ranks; 8 or more would do"),
+    (of("dualpipe", chunks=1, micro_batches=6), "schedule.micro_batches",
+     "2 micro-batches for each of 4 ranks; 8 or more would do"),
+    (of("dualpipe", chunks=1, micro_batches=9) | {"batch": 90}, "schedule.micro_batches",
+     "half of the micro-batches go each way; 8 or 10 would do"),
+    (of("dualpipe", chunks=2), "schedule.chunks", "under dualpipe a rank holds 1 stage of each copy; 1 would do"),
+    (of("dualpipe", chunks=1, pp=3, layers=6), "grid.pp", "enter at both ends of an even number of ranks; 2 or 4 would do"),
+    (of("dualpipe", chunks=1, pp=1), "grid.pp", "an even number of ranks; 2 would do"),
+    (of("dualpipe", chunks=1, pp=4, layers=6), "grid.pp", "6 layers do not divide into 4 stages; 2 or 6 would do"),
+    (of("dualpipe", chunks=1, pp=2, layers=3), "model.layers", "3 layers do not divide into 2 stages; 2 or 4 would do"),
+    (of("dualpipe", chunks=1, pp=2) | {"splits": {"data": {"mode": "zero-3"}}}, "splits.data.mode", "zero-2 would do"),
     (of("interleaved", layers=12), "grid.pp", "12 layers do not divide into 4 × 2 stages; 1, 2, 3 or 6 would do"),
     (of("zb-v", layers=9), "model.layers", "9 layers do not divide into 4 × 2 stages; 8 or 16 would do, "
                                            "or the cuts 2, 1, 1, 1, 1, 1, 1, 1 (schedule.layers)"),
@@ -172,7 +182,8 @@ def test_a_whole_number_is_a_fit_value_where_any_number_is() -> None:
 def test_every_preset_can_be_run(key: str) -> None:
     spec = preset(key).spec
     assert preset(key).title and preset(key).shows
-    validate(schedule_of(parse(spec.to_json())), spec.grid.pp * spec.schedule.chunks, spec.schedule.micro_batches)
+    validate(schedule_of(parse(spec.to_json())), spec.grid.pp * spec.schedule.chunks, spec.schedule.micro_batches,
+             copies=spec.ways)
 
 
 @pytest.mark.parametrize("key", PRESETS)

@@ -9,6 +9,7 @@ from trainer.spec import parse
 
 @pytest.mark.parametrize("key, grid, splits", [
     ("pipeline-x-data", "2 stages × 2 copies", ""),
+    ("pipeline-dualpipe", "4 stages both ways", ""),
     ("three-axes", "2 stages × 2 copies × 2 tensor slices", "tensors"),
     ("experts-x-data", "2 copies × 2 expert parts", "the experts, 4 of each layer on a rank"),
     ("ring-attention", "4 context parts", "the sequence in zigzag order, attention over a ring"),
@@ -27,6 +28,8 @@ def test_both_splits_at_once():
 
 @pytest.mark.parametrize("given, words", [
     ({"grid": {"dp": 2}}, "gradients averaged by AllReduce (DDP)"),
+    ({"grid": {"pp": 2}}, ""),
+    ({"grid": {"pp": 2}, "schedule": {"name": "dualpipe"}}, "gradients averaged by AllReduce (DDP)"),
     ({"grid": {"cp": 2}, "splits": {"data": {"mode": "zero-1"}}}, "optimizer state in parts (ZeRO-1)"),
     ({"grid": {"tp": 2}, "splits": {"data": {"mode": "zero-1"}}}, ""),
 ])

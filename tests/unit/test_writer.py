@@ -6,44 +6,12 @@ import time
 
 import pytest
 
-from tests.unit.frames import frame_of, spans_of
+from tests.unit.baskets import ZERO_NS, Basket, bytes_of, row
 from trainer.trace import outbox as outbox_module
-from trainer.trace.frame import decode, encode
-from trainer.trace.kinds import Kind, Lane
+from trainer.trace.frame import decode
 from trainer.trace.outbox import Outbox
-from trainer.trace.sinks import FileSink, SinkAway, append_frame, read_frames, resend_spill
+from trainer.trace.sinks import FileSink, read_frames, resend_spill
 from trainer.trace.writer import MOST_SPANS_A_FRAME, Writer
-
-ZERO_NS = 1_000_000
-
-
-class Basket:
-    """A sink in memory that can be away, or take a frame and say that it did not."""
-
-    def __init__(self):
-        self.frames, self.is_away, self.is_unsure = [], False, False
-        self.took = threading.Event()
-
-    def send(self, frame):
-        if self.is_away:
-            raise SinkAway("away")
-        self.frames.append(decode(frame))
-        self.took.set()
-        if self.is_unsure:
-            self.is_unsure = False
-            raise SinkAway("nobody knows")
-
-    @property
-    def numbers(self):
-        return [frame.sequence for frame in self.frames]
-
-    @property
-    def steps(self):
-        return [step for frame in self.frames for step in frame.spans["step"].tolist()]
-
-
-def bytes_of(sequence):
-    return encode(frame_of(0, sequence, [row(sequence)], before=sequence - 1))
 
 
 @pytest.fixture
@@ -57,10 +25,6 @@ def short_pauses(monkeypatch):
     monkeypatch.setattr(outbox_module, "LONGEST_PAUSE_SECONDS", 0.005)
 
 
-def row(step, kind=Kind.FORWARD, start_ns=ZERO_NS):
-    return (kind, start_ns, start_ns + 10, step, 0, 0, -1, -1, -1, f"F{step % 7}", "")
-
-
 def test_a_flush_sends_what_was_added_without_being_asked(spill):
     basket = Basket()
     writer = Writer(0, basket, spill, flush_ms=5, zero_ns=ZERO_NS)
@@ -68,6 +32,29 @@ def test_a_flush_sends_what_was_added_without_being_asked(spill):
     assert basket.took.wait(5)
     writer.close(5)
     assert basket.steps == [0]
+
+
+def test_what_is_recorded_during_a_flush_waits_for_the_next(spill):
+    """A frame for each few spans that come meanwhile would keep the lock of Python from the thread that appends."""
+
+    class Slow(Basket):
+        def send(self, frame):
+            super().send(frame)
+            if len(self.frames) < 20:
+                writer.add(row(len(self.frames)))
+
+    basket = Slow()
+    writer = Writer(0, basket, spill, flush_ms=3_600_000, zero_ns=ZERO_NS)
+    writer.add(row(0))
+    writer._flush()
+    assert basket.steps == [0]
+    writer._flush()
+    assert basket.steps == [0, 1]
+    for step in range(MOST_SPANS_A_FRAME + 1):
+        writer.add(row(step))
+    writer._flush()
+    assert [len(frame.spans["step"]) for frame in basket.frames[2:]] == [MOST_SPANS_A_FRAME, 3]
+    writer.close(5)
 
 
 def test_every_span_of_several_threads_arrives_once_and_numbers_count_up_by_one(spill):
@@ -92,22 +79,6 @@ def test_every_span_of_several_threads_arrives_once_and_numbers_count_up_by_one(
         assert frame.spans_before == before and frame.rank == 3
         before += len(frame.spans["kind"])
     assert [frame.final for frame in basket.frames] == [False] * (len(basket.frames) - 1) + [True]
-
-
-def test_times_are_on_the_runs_clock(spill):
-    basket = Basket()
-    writer = Writer(0, basket, spill, flush_ms=10_000)
-    writer.set_clock(-500.4, 20.0)
-    writer.set_zero(ZERO_NS)
-    writer.add((Kind.SEND, ZERO_NS + 600, ZERO_NS + 900, 1, 2, 3, 1, 4096, 5, "F2 →", "pp"))
-    writer.counter("loss", 2.5, step=1, at_ns=ZERO_NS + 700)
-    writer.mark("zero", "123", at_ns=ZERO_NS + 500)
-    writer.close(5)
-    (frame,) = basket.frames
-    assert spans_of(frame) == [(0, 100.0, 300.0, 4096.0, 1, 5, 1, 2, 3, Kind.SEND, Lane.POINT_TO_POINT, "F2 →", "pp")]
-    assert frame.counters["time_ns"].tolist() == [200.0] and frame.counters["value"].tolist() == [2.5]
-    assert frame.marks["time_ns"].tolist() == [0.0] and frame.strings[frame.marks["text"][0]] == "123"
-    assert (frame.clock_offset_ns, frame.clock_uncertainty_ns) == (-500.0, 20.0)
 
 
 def test_nothing_is_sent_before_the_zero_is_known(spill):
@@ -259,29 +230,3 @@ def test_a_forked_child_sends_nothing_of_its_parents(spill, tmp_path):
     assert not list(read_frames(tmp_path / "out.frames"))
     writer.close(5)
     assert len(list(read_frames(tmp_path / "out.frames"))) == 1
-
-
-def test_a_spill_that_goes_only_in_part_keeps_the_rest(spill):
-    for sequence in range(1, 6):
-        spill.parent.mkdir(exist_ok=True)
-        append_frame(spill, bytes_of(sequence))
-
-    class Tired(Basket):
-        def send(self, frame):
-            if len(self.frames) == 2:
-                raise SinkAway("enough")
-            super().send(frame)
-
-    with pytest.raises(SinkAway):
-        resend_spill(spill, Tired())
-    basket = Basket()
-    assert resend_spill(spill, basket) == 3 and basket.numbers == [3, 4, 5]
-    assert resend_spill(spill, basket) == 0
-
-
-def test_a_frame_cut_off_at_the_end_of_a_spill_is_passed_over(spill):
-    spill.parent.mkdir()
-    append_frame(spill, bytes_of(1))
-    append_frame(spill, bytes_of(2)[:50])
-    basket = Basket()
-    assert resend_spill(spill, basket) == 1 and basket.numbers == [1]

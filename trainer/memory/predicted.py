@@ -49,7 +49,7 @@ def predicted(spec: JobSpec) -> list[RankMemory]:
         return []
     mode = spec.splits.data.mode
     stages = stages_of(spec)
-    count = sum(map(len, stages))
+    count = len(layers_of(spec))
     is_short = spec.schedule.name == "csv" or 3 * count * spec.schedule.micro_batches <= MOST_ACTIONS
     schedule = schedule_of(spec) if is_short else None
     sizes = micro_batch_bytes(spec, stages)
@@ -60,23 +60,28 @@ def predicted(spec: JobSpec) -> list[RankMemory]:
         ranks.append(RankMemory(
             weights, gradients, optimizer,
             _activations(spec, place, own, sizes, schedule),
-            _samples(spec, own, count) + _messages(spec, place, own, count, schedule) + _of_copies(spec, shapes),
+            _samples(spec, own, count) + _messages(spec, place, own, schedule) + _of_copies(spec, shapes),
         ))
     return ranks
 
 
 def micro_batch_bytes(spec: JobSpec, stages: list[list[int]]) -> dict[int, StageBytes]:
     """Activations of one micro-batch, by stage; `stages` are those of each place."""
-    home = {stage: place for place, held in enumerate(stages) for stage in held}
-    last = len(home) - 1
+    layers, last = layers_of(spec), len(layers_of(spec)) - 1
     return {
-        stage: stage_bytes(spec, layers_of(spec)[stage], Ends(
+        stage: stage_bytes(spec, layers[stage], Ends(
             first=stage == 0, last=stage == last,
-            input_travels=stage > 0 and home[stage - 1] != place,
-            gradient_travels=stage < last and home[stage + 1] != place,
+            input_travels=stage > 0 and stage - 1 not in _without_messages(spec, own),
+            gradient_travels=stage < last and stage + 1 not in _without_messages(spec, own),
         ))
-        for stage, place in home.items()
+        for own in stages for stage in own
     }
+
+
+def _without_messages(spec: JobSpec, own: list[int]) -> list[int]:
+    """Stages that the rank of `own` ones hands on to or takes from without a message. Where micro-batches go both ways two
+    stages on a rank have different ones, so there it does neither."""
+    return own if spec.ways == 1 else []
 
 
 def peak_bytes(actions: list[Action], sizes: Mapping[int, StageBytes]) -> int:
@@ -92,15 +97,10 @@ def peak_bytes(actions: list[Action], sizes: Mapping[int, StageBytes]) -> int:
     return max(accumulate(changes[action.do, action.stage] for action in actions))
 
 
-def _copies(spec: JobSpec) -> int:
-    """Ranks that have the same stages and average their gradients."""
-    return spec.grid.dp * spec.grid.cp
-
-
 def _of_copies(spec: JobSpec, shapes: list[Shape]) -> int:
     """What copies keep beside their states: DDP's buckets, or under zero-1 and zero-2 whole parameters beside the pieces.
     What zero-3 gathers is gone between actions."""
-    if _copies(spec) == 1 or spec.splits.data.mode not in ("ddp", *BESIDE_PIECES):
+    if spec.averaging_ranks == 1 or spec.splits.data.mode not in ("ddp", *BESIDE_PIECES):
         return 0
     return ELEMENT_BYTES[spec.precision] * sum(map(math.prod, shapes))
 
@@ -113,7 +113,7 @@ def _states(spec: JobSpec, shapes: list[Shape], mode: str) -> tuple[int, int, in
         shared_out = (*shared_out, "weights")
 
     def held(kind: str) -> int:
-        return element * sum(_share(shape, _copies(spec) if kind in shared_out else 1) for shape in shapes)
+        return element * sum(_share(shape, spec.averaging_ranks if kind in shared_out else 1) for shape in shapes)
 
     moments = MOMENTS[spec.optimizer.name]
     return held("weights"), held("gradients"), moments * held("optimizer") + bool(moments) * STEP_COUNT_BYTES * len(shapes)
@@ -133,32 +133,33 @@ def _activations(spec: JobSpec, place: int, own: list[int], sizes: Mapping[int, 
 
 
 def _samples(spec: JobSpec, own: list[int], count: int) -> int:
-    """The first stage has the step's inputs, the last one its targets."""
-    samples = spec.micro_batch_samples * spec.schedule.micro_batches
+    """The first stage has the step's inputs, the last one its targets; of both ways each has its half."""
+    samples = spec.micro_batch_samples * spec.schedule.micro_batches // spec.ways
     return samples * ((0 in own) * sample_bytes(spec) + (count - 1 in own) * target_bytes(spec))
 
 
-def _messages(spec: JobSpec, place: int, own: list[int], count: int, schedule: Schedule | None) -> int:
+def _messages(spec: JobSpec, place: int, own: list[int], schedule: Schedule | None) -> int:
     """An envelope for each message that the rank sends in a step, used again in the next; and what is on its way in."""
-    edges = [edge for stage in own for edge in (stage - 1, stage + 1) if 0 <= edge < count and edge not in own]
-    letters = len(edges) * spec.schedule.micro_batches  # as many in as out
+    count, here = len(layers_of(spec)), _without_messages(spec, own)
+    edges = [edge for stage in own for edge in (stage - 1, stage + 1) if 0 <= edge < count and edge not in here]
+    letters = len(edges) * spec.schedule.micro_batches // spec.ways  # as many in as out
     content = hand_off_bytes(spec)
     envelope = STAMP_BYTES + content
     if schedule is not None:
-        return letters * envelope + _arriving(schedule[place], own, count, letters, content)
-    has_neighbours = any(stage - 1 in own for stage in own)
+        return letters * envelope + _arriving(schedule[place], here, count, letters, content)
+    has_neighbours = any(stage - 1 in here for stage in own)
     return (letters + RECEIVES_AHEAD) * envelope + has_neighbours * spec.schedule.micro_batches * content
 
 
-def _arriving(actions: list[Action], own: list[int], count: int, letters: int, content: int) -> int:
+def _arriving(actions: list[Action], here: list[int], count: int, letters: int, content: int) -> int:
     """The most that lies ready for actions to come: room for letters, and gradients from another stage on the same rank."""
     taken = waiting = most = 0
     for action in actions:
         backward = action.do in (Do.BACKWARD, Do.BACKWARD_INPUT)
         source = action.stage + (1 if backward else -1)
         if action.do is not Do.BACKWARD_WEIGHT and 0 <= source < count:
-            taken += source not in own
-            waiting -= backward and source in own
+            taken += source not in here
+            waiting -= backward and source in here
         most = max(most, min(RECEIVES_AHEAD, letters - taken) * (STAMP_BYTES + content) + waiting * content)
-        waiting += backward and action.stage - 1 in own
+        waiting += backward and action.stage - 1 in here
     return most

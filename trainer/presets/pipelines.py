@@ -44,6 +44,11 @@ PRESETS = (
            "Stages in a V again, but in its middle every rank does a forward of one way and a backward of the other. "
            "Look at the start and the end of a step: only there are backwards split.",
            pipeline("Pipeline, DualPipeV", "dualpipe-v", 2)),
+    Preset("pipeline-dualpipe", "Pipeline, DualPipe",
+           "Micro-batches enter at both ends, F0↓ down the ranks and F4↑ up, so every rank has two stages and the model is "
+           "there twice. Look at the middle of a step, where no rank waits, and at its end: ranks 0 and 3, and 1 and 2, "
+           "average the gradients of the two stages that they have in common.",
+           pipeline("Pipeline, DualPipe", "dualpipe")),
     Preset("pipeline-by-hand", "Pipeline, cut by hand",
            "The last of four stages has half of the layers, so its rank works all the time and the others wait for it, "
            "under whatever schedule. Change the layers from 1, 1, 2, 4 to 2, 2, 2, 2 and see the bubble halve.",

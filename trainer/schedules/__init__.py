@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.schedules.actions import Do, Schedule, homes
+from trainer.schedules.actions import Do, Schedule
 from trainer.schedules.csv_text import from_csv
 from trainer.schedules.family import SCHEDULES
 from trainer.schedules.phases import put_off_weights
@@ -25,8 +25,7 @@ def schedule_of(spec: JobSpec) -> Schedule:
 
 def stages_of(spec: JobSpec) -> list[list[int]]:
     """The stages that each rank of the pipeline holds."""
-    home = homes(_in_small(spec))
-    return [sorted(stage for stage, rank in home.items() if rank == place) for place in range(spec.grid.pp)]
+    return [sorted({action.stage for action in actions}) for actions in _in_small(spec)]
 
 
 def puts_off_weights(spec: JobSpec) -> bool:

@@ -15,15 +15,19 @@ class Do(StrEnum):
     BACKWARD_WEIGHT = "W"  # the half that nobody waits for before the optimizer
 
 
+DOWN, UP = "↓", "↑"
+
+
 @dataclass(frozen=True, order=True)
 class Action:
     do: Do
     stage: int
     micro_batch: int
     with_next: bool = field(default=False, compare=False)  # meant to run side by side with the action that follows
+    way: str = field(default="", compare=False)  # DOWN or UP the ranks, where micro-batches go both ways
 
     def __str__(self) -> str:
-        return f"{self.do.value}{self.micro_batch}"
+        return f"{self.do.value}{self.micro_batch}{self.way}"
 
 
 # For each rank of the pipeline, its actions in order. An action carries the number of its stage in the whole
@@ -54,6 +58,6 @@ def needs(action: Action, stages: int) -> tuple[Do, int] | None:
             return (Do.BACKWARD_INPUT, action.stage)
 
 
-def homes(schedule: Schedule) -> dict[int, int]:
-    """The rank that holds each stage, of a schedule that has one copy of every stage."""
-    return {action.stage: rank for rank, actions in enumerate(schedule) for action in actions}
+def homes(schedule: Schedule) -> dict[tuple[int, int], int]:
+    """The rank that does each micro-batch in each stage: by (stage, micro-batch)."""
+    return {(action.stage, action.micro_batch): rank for rank, actions in enumerate(schedule) for action in actions}

@@ -7,13 +7,14 @@
 
 Half of the micro-batches go down through one copy of the model, half up through the other, and a rank always has
 a forward of one way for the backward of the other. The first half of the micro-batches' numbers go down.
+Ranks as far from either end hold the same two stages, and after their backwards average the gradients of these.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from trainer.schedules.actions import Action, Do, Schedule
+from trainer.schedules.actions import DOWN, UP, Action, Do, Schedule
 
 F, B, I, W = Do.FORWARD, Do.BACKWARD, Do.BACKWARD_INPUT, Do.BACKWARD_WEIGHT  # noqa: E741
 NEAR, FAR = 0, 1  # the way whose beginning is the nearer one, and the other
@@ -24,10 +25,10 @@ def dualpipe(ranks: int, micro_batches: int) -> Schedule:
     each_way = micro_batches // 2
     schedule = []
     for rank in range(ranks):
-        down, up = (rank, 0), (ranks - 1 - rank, each_way)  # stage, first micro-batch
+        down, up = (rank, 0, DOWN), (ranks - 1 - rank, each_way, UP)  # stage, first micro-batch
         ways = (down, up) if rank < ranks // 2 else (up, down)
         order = two_ways(min(rank, ranks - 1 - rank), ranks // 2, each_way)
-        schedule.append([Action(do, ways[way][0], ways[way][1] + m, beside) for do, way, m, beside in order])
+        schedule.append([Action(do, ways[way][0], ways[way][1] + m, beside, ways[way][2]) for do, way, m, beside in order])
     return schedule
 
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from trainer.schedules import breadth_first, dualpipe_v, gpipe, interleaved, interleaved_zero_bubble, one_f_one_b, zb_h1, zb_v
+from trainer.schedules import (
+    breadth_first,
+    dualpipe,
+    dualpipe_v,
+    gpipe,
+    interleaved,
+    interleaved_zero_bubble,
+    one_f_one_b,
+    zb_h1,
+    zb_v,
+)
 from trainer.schedules.actions import Schedule
 from trainer.schedules.naive import naive
 
@@ -22,6 +32,7 @@ class Family:
     most_chunks: int = 1
     in_rounds: bool = False  # micro-batches go round in groups of as many as there are ranks
     least_a_rank: int = 0  # micro-batches for each rank
+    ways: int = 1  # 2: half of the micro-batches go up the ranks, through a second copy of every stage
 
 
 SCHEDULES = {
@@ -36,4 +47,5 @@ SCHEDULES = {
     "zb-v": Family(lambda p, m, v: zb_v.zb_v(p, m), lambda rank, p, m, v: zb_v.held(p, m), 2, 2),
     "dualpipe-v": Family(lambda p, m, v: dualpipe_v.dualpipe_v(p, m), lambda rank, p, m, v: dualpipe_v.held(p), 2, 2,
                          least_a_rank=2),
+    "dualpipe": Family(lambda p, m, v: dualpipe.dualpipe(p, m), lambda rank, p, m, v: dualpipe.held(p), least_a_rank=2, ways=2),
 }

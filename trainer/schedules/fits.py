@@ -28,8 +28,10 @@ def complaints(spec: JobSpec) -> list[FieldError]:
             found.append(FieldError("schedule.csv", schedule.csv, "only the schedule csv has a text; an empty one would do"))
         family = SCHEDULES[schedule.name]
         chunks = range(family.fewest_chunks, family.most_chunks + 1)
-        found += _of_layers(spec, chunks) if schedule.chunks in chunks else [_of_chunks(spec, chunks)]
-        found += _of_family(spec, family)
+        odd = _of_ways(spec, family)
+        if not odd:
+            found += _of_layers(spec, chunks) if schedule.chunks in chunks else [_of_chunks(spec, chunks)]
+        found += odd or _of_family(spec, family)
     if spec.device == "cuda" and spec.grid.pp > 1 and schedule.name not in WITHOUT_TAGS:
         found.append(FieldError("device", spec.device, "NCCL takes messages in the order in which they are sent, and this "
                                 f"schedule's cross each other; cpu would do, or the schedule {choices(WITHOUT_TAGS)}"))
@@ -48,10 +50,11 @@ def _of_layers(spec: JobSpec, possible_chunks: range) -> list[FieldError]:
     cut = ", ".join(map(str, nearly_even(layers, pp * chunks)))
     by_hand = f", or the cuts {cut} (schedule.layers)" if layers > pp * chunks else ""
     if layers % chunks == 0:
-        fitting = [n for n in range(1, layers + 1) if layers % (n * chunks) == 0]
-        return [FieldError("grid.pp", pp, f"{whole}{choices(fitting)} would do{by_hand}")]
+        fitting = [n for n in range(spec.ways, layers + 1, spec.ways) if layers % (n * chunks) == 0]
+        if fitting:
+            return [FieldError("grid.pp", pp, f"{whole}{choices(fitting)} would do{by_hand}")]
     fitting = [n for n in possible_chunks if layers % n == 0]
-    if fitting:
+    if fitting and layers % chunks:
         return [FieldError("schedule.chunks", chunks, f"{whole}{choices(fitting)} would do{by_hand}")]
     return [_of_model(spec, f"{whole}{{}} would do{by_hand}")]
 
@@ -59,7 +62,7 @@ def _of_layers(spec: JobSpec, possible_chunks: range) -> list[FieldError]:
 def _of_model(spec: JobSpec, message: str) -> FieldError:
     """A number of layers that a pipeline of this length can cut; of one rank, if no model is deep enough for it."""
     pp, chunks, layers = spec.grid.pp, spec.schedule.chunks, spec.model.layers
-    unit = pp * chunks if pp * chunks <= spec.model.most_layers else chunks
+    unit = pp * chunks if pp * chunks <= spec.model.most_layers else chunks * spec.ways
     fitting = [n for n in (layers // unit * unit, (layers // unit + 1) * unit) if 0 < n <= spec.model.most_layers]
     if spec.model.name == "perceptron":
         return FieldError("model.hidden_layers", layers - 1,
@@ -80,8 +83,19 @@ def _of_cuts(given: tuple[int, ...], layers: int, stages: int) -> list[FieldErro
 def _of_chunks(spec: JobSpec, possible: range) -> FieldError:
     fewest, most = possible[0], possible[-1]
     would = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+    copy = " of each copy" if spec.ways == 2 else ""
     return FieldError("schedule.chunks", spec.schedule.chunks, f"under {spec.schedule.name} a rank holds {would} "
-                      f"stage{'' if would == '1' else 's'}; {would} would do")
+                      f"stage{'' if would == '1' else 's'}{copy}; {would} would do")
+
+
+def _of_ways(spec: JobSpec, family: Family) -> list[FieldError]:
+    """The ranks of both ways meet in the middle, between two of them."""
+    pp = spec.grid.pp
+    if pp % family.ways == 0:
+        return []
+    fitting = [n for n in (pp - 1, pp + 1) if n]
+    return [FieldError("grid.pp", pp, f"under {spec.schedule.name} micro-batches enter at both ends of an even number of ranks; "
+                                      f"{choices(fitting)} would do")]
 
 
 def _of_family(spec: JobSpec, family: Family) -> list[FieldError]:
@@ -97,6 +111,9 @@ def _of_family(spec: JobSpec, family: Family) -> list[FieldError]:
         found.append(FieldError("schedule.micro_batches", m,
                                 f"{name} needs {family.least_a_rank} micro-batches for each of {pp} ranks; "
                                 f"{family.least_a_rank * pp} or more would do"))
+    elif m % family.ways:
+        found.append(FieldError("schedule.micro_batches", m,
+                                f"under {name} half of the micro-batches go each way; {m - 1} or {m + 1} would do"))
     return found
 
 

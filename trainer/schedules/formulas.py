@@ -60,6 +60,8 @@ def idle_of(name: str, split: bool, shape: Shape, times: Times) -> Idle | None:
             return _zb_v(shape, times)
         case "dualpipe-v":
             return None if split else _dualpipe_v(shape, times)
+        case "dualpipe":
+            return None if split else _dualpipe(shape, times)
     return None
 
 
@@ -129,6 +131,16 @@ def _dualpipe_v(shape: Shape, times: Times) -> Idle | None:
     if times.forward - times.weights > times.input:  # a forward outlasts what is done beside it
         return _over_work((p - 1) * (times.forward - times.weights), "(p−1)(F−W)")
     return _over_work((p - 1) * (times.forward + times.input - times.weights) / 2, "½(p−1)(F+I−W)")
+
+
+def _dualpipe(shape: Shape, times: Times) -> Idle | None:
+    """As `_dualpipe_v` of half as many ranks, each with two stages as long as a whole one here: the other half mirrors them."""
+    p, m = shape.ranks, shape.micro_batches
+    if m < 2 * p or not times.weights <= times.input <= times.forward:
+        return None
+    if times.forward - times.weights > times.input:
+        return _over_work((p - 2) * (times.forward - times.weights), "(p−2)(F−W)")
+    return _over_work((Fraction(p, 2) - 1) * (times.forward + times.input - times.weights), "(½p−1)(F+I−W)")
 
 
 def dualpipe(ranks: int, together: Fraction, times: Times) -> Fraction:

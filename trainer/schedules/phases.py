@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 
 from trainer.schedules.actions import Action, Do
@@ -26,8 +27,8 @@ def put_off_weights(actions: list[Action], lag: int) -> list[Action]:
         if action.do is not Do.BACKWARD:
             done.append(action)
             continue
-        done.append(Action(Do.BACKWARD_INPUT, action.stage, action.micro_batch))
-        waiting.append(Action(Do.BACKWARD_WEIGHT, action.stage, action.micro_batch))
+        done.append(replace(action, do=Do.BACKWARD_INPUT, with_next=False))
+        waiting.append(replace(action, do=Do.BACKWARD_WEIGHT, with_next=False))
         if len(waiting) > lag:
             done.append(waiting.pop(0))
     return done + waiting

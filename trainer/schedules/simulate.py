@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from trainer.schedules.actions import Action, Do, Schedule, needs
+from trainer.schedules.actions import Action, Do, Schedule, homes, needs
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ class Stuck(ValueError):
 
 def simulate(
     schedule: Schedule, durations: Mapping[Do, float], hand_off: float = 0.0, side_by_side: bool = False,
-    together: float | None = None, shares: Sequence[float] = (),
+    together: float | None = None, shares: Sequence[float] = (), slowness: Sequence[float] = (),
 ) -> Simulation:
     """Run `schedule` by the clock.
 
-    Every stage takes `durations`, or with `shares` its share of them.
+    Every stage takes `durations`, or with `shares` its share of them, and with `slowness` its rank's multiple of that.
     `hand_off` passes between the end of an action and the earliest start of one that needs it on
     another rank. With `side_by_side` a rank's forwards and backwards are two queues that do not
     wait for each other, as on a device that has room for both. `together` is what an action that is
@@ -65,7 +65,7 @@ def simulate(
     """
     queues = [(rank, queue) for rank, actions in enumerate(schedule) for queue in _queues(actions, side_by_side)]
     stages = 1 + max(action.stage for actions in schedule for action in actions)
-    home = {(action.stage, action.micro_batch): rank for rank, actions in enumerate(schedule) for action in actions}
+    home = homes(schedule)
     position, free = [0] * len(queues), [0.0] * len(queues)
     ended: dict[tuple[Do, int, int], float] = {}
     timed: list[Timed] = []
@@ -81,7 +81,7 @@ def simulate(
                 if None in ready:
                     break
                 start = max(free[number], *(moment for moment in ready if moment is not None))
-                share = shares[first.stage] if shares else 1
+                share = (shares[first.stage] if shares else 1) * (slowness[rank] if slowness else 1)
                 lasts = together / 2 if together is not None and pair else durations[first.do] * share
                 for action in group:
                     timed.append(Timed(rank, action, start, start := start + lasts))

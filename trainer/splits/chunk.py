@@ -22,7 +22,8 @@ class Chunk:
         own = [action for action in actions if action.stage == stage]
         splits = any(action.do is Do.BACKWARD_WEIGHT for action in own)
         self._put_off = put_off_weights(replica.module) if splits else None
-        self._micro_batches = 1 + max(action.micro_batch for action in own)
+        numbers = {action.micro_batch for action in own}
+        self.first_micro_batch, self._micro_batches = min(numbers), len(numbers)
         self._last_backward = [action for action in own if action.do in (Do.BACKWARD, Do.BACKWARD_WEIGHT)][-1]
         self._loss, self._mixed = loss, mixed
         self._held: dict[int, tuple[Tensor, Tensor]] = {}  # of each micro-batch in flight: the stage's input and output
@@ -40,7 +41,7 @@ class Chunk:
         return self.replica.every or action == self._last_backward
 
     def forward(self, m: int, content: Tensor, targets: Tensor | None) -> Tensor:
-        """The stage's output; of the last stage, its share of the mean loss of all micro-batches."""
+        """The stage's output; of the last stage, its share of the mean loss of all its micro-batches."""
         with torch.autocast(content.device.type, torch.bfloat16, enabled=self._mixed):
             output = self.replica.forward(content)
             if self._mixed:

@@ -35,8 +35,8 @@ class ExpertSplit:
     def __init__(self, spec: JobSpec, address: Address):
         grid, self._spec = spec.grid, spec
         self._peers = Peers(grid.ep, address.ep)
-        self._twins = Peers(grid.dp * grid.cp, address.dp * grid.cp + address.cp)
-        self._copies = Peers(grid.copies * grid.cp, 0)
+        self._twins = Peers(grid.dp * grid.cp * spec.ways, 0)
+        self._copies = Peers(spec.averaging_ranks, 0)
         self._mixtures: list[Mixture] = []
         self._tallies = torch.empty(0)  # of each mixture, in the last step, over all copies
 
@@ -45,7 +45,7 @@ class ExpertSplit:
         found, peers = mixtures(module), self._peers
         self._mixtures += found
         for mixture in found:
-            mixture.part_of_loss = 1 / self._spec.schedule.micro_batches
+            mixture.part_of_loss = self._spec.ways / self._spec.schedule.micro_batches
             if peers.size > 1:
                 keep(mixture.experts, peers)
                 mixture.send_out, mixture.bring_back = partial(send_out, peers=peers), partial(bring_back, peers=peers)
@@ -54,9 +54,8 @@ class ExpertSplit:
 
     def connect(self, groups: dict[str, dist.ProcessGroup]) -> None:
         """`groups` by axis."""
-        grid = self._spec.grid
-        self._peers.group, self._twins.group = groups.get("ep"), groups.get(expert_axes(grid))
-        self._copies.group = groups.get(averaging_axes(grid))
+        self._peers.group, self._twins.group = groups.get("ep"), groups.get(expert_axes(self._spec))
+        self._copies.group = groups.get(averaging_axes(self._spec))
 
     def complete_gradients(self) -> None:
         """After the last backward: the mean over all copies of what they ask of this rank's experts, and the sum of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import torch
 from torch import Tensor, nn
@@ -18,10 +18,14 @@ FORWARD, PUT_OFF = "forward", "put off"
 
 
 class StageMemory:
-    """Of a rank that holds `chunks`, by stage, whose parameters are in `modules`. Micro-batches are of one size."""
+    """Of a rank that holds `chunks`, by stage, whose parameters are in `modules`. Micro-batches are of one size.
 
-    def __init__(self, modules: nn.Module, chunks: Mapping[int, Chunk], messages: Messages, count: Count, device: torch.device):
-        self._chunks, self._messages = chunks, messages
+    `fed_here` are the stages whose inputs come from another stage on this rank.
+    """
+
+    def __init__(self, modules: nn.Module, chunks: Mapping[int, Chunk], fed_here: Collection[int], messages: Messages,
+                 count: Count, device: torch.device):
+        self._chunks, self._fed_here, self._messages = chunks, fed_here, messages
         self._step = NONE
         self._samples: list[Tensor] = []
         self._received: dict[int, list[Tensor]] = {}  # by stage, what another stage here has given it and holds itself
@@ -39,7 +43,7 @@ class StageMemory:
     def forward(self, action: Action, content: Tensor, call: Callable[[], Tensor]) -> Tensor:
         """What `call`, the action's forward over `content`, returns."""
         stage, m = action.stage, action.micro_batch
-        self._received[stage] = [content] if stage - 1 in self._chunks else []
+        self._received[stage] = [content] if stage in self._fed_here else []
         return self._held.forward((FORWARD, stage), call, lambda: self._chunks[stage].held(m), self._elsewhere(stage))
 
     def after(self, action: Action, at_ns: int) -> None:

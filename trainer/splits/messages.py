@@ -32,6 +32,7 @@ class Letter(NamedTuple):
     content: str
     stage: int
     micro_batch: int
+    way: str = ""  # as an action's
 
     @property
     def tag(self) -> int:
@@ -39,7 +40,7 @@ class Letter(NamedTuple):
         return ((self.stage << 16 | self.micro_batch) << 1) | (self.content == "B")
 
     def __str__(self) -> str:
-        return f"{self.content}{self.micro_batch}"
+        return f"{self.content}{self.micro_batch}{self.way}"
 
 
 class Envelope:

@@ -1,9 +1,9 @@
 """The length of the whole model's gradient, wherever its parts are.
 
 Every number of that gradient is counted by one rank, the first of those that hold it alike: of tensor slices the first
-counts what is uncut, of copies of the model and of parts of the sequence the first counts all, since theirs are averaged
-by now. A split that leaves each rank numbers of its own (ranks of a pipeline, cut matrices, experts, pieces under ZeRO)
-has each count them.
+counts what is uncut, of copies of the model (mirrored ones too) and of parts of the sequence the first counts all, since
+theirs are averaged by now. A split that leaves each rank numbers of its own (ranks of a pipeline, cut matrices, experts,
+pieces under ZeRO) has each count them.
 """
 
 from __future__ import annotations

@@ -32,9 +32,11 @@ KIND_OF = {
 
 
 class PipelineRank:
-    """Runs a rank's `actions` of a step on its `chunks`, by stage. `homes` are all stages' places in the pipeline."""
+    """Runs a rank's `actions` of a step on its `chunks`, by stage. `homes` are the places in the pipeline where each
+    (stage, micro-batch) is done."""
 
-    def __init__(self, actions: list[Action], chunks: Mapping[int, Chunk], homes: Mapping[int, int], place: int,
+    def __init__(self, actions: list[Action], chunks: Mapping[int, Chunk],
+                 homes: Mapping[tuple[int, int], int], place: int,
                  messages: Messages, pacer: Pacer, stopwatch: Stopwatch, memory: StageMemory, add: Callable[[Row], None]):
         self._actions, self._chunks, self._homes, self._place = actions, chunks, homes, place
         self._messages, self._pacer, self._stopwatch, self._memory, self._add = messages, pacer, stopwatch, memory, add
@@ -48,7 +50,7 @@ class PipelineRank:
     def step(self, step: int, inputs: Tensor | None, targets: Tensor | None) -> Tensor | None:
         """Gradients of one step, accumulated over its micro-batches and averaged over the copies.
 
-        The first stage needs `inputs` and the last one `targets`, the first axis of each counting micro-batches.
+        The first stage needs `inputs` and the last one `targets`, the first axis of each counting the stage's micro-batches.
         The rank of the last stage returns the mean loss of this copy's samples.
         """
         self._step, self._losses = step, []
@@ -73,7 +75,7 @@ class PipelineRank:
                     self._finish(action, start_ns, computed_ns)
                     if not chunk.is_first:
                         assert gradient is not None
-                        self._hand_on(Letter("B", action.stage - 1, action.micro_batch), gradient)
+                        self._hand_on(Letter("B", action.stage - 1, action.micro_batch, action.way), gradient)
                 case Do.BACKWARD_WEIGHT:
                     self._finish(action, start_ns, chunk.backward_weights(action))
         self._messages.settle()
@@ -93,16 +95,16 @@ class PipelineRank:
         m, chunk = action.micro_batch, self._chunks[action.stage]
         if content is None:
             assert inputs is not None
-            content = inputs[m]
+            content = inputs[m - chunk.first_micro_batch]
         else:
             content.requires_grad_()
-        target = targets[m] if chunk.is_last and targets is not None else None
+        target = targets[m - chunk.first_micro_batch] if chunk.is_last and targets is not None else None
         output = self._memory.forward(action, content, lambda: chunk.forward(m, content, target))
         if chunk.is_last:
             self._losses.append(output.double())
         self._finish(action, start_ns, time.monotonic_ns())
         if not chunk.is_last:
-            self._hand_on(Letter("F", action.stage + 1, m), output)
+            self._hand_on(Letter("F", action.stage + 1, m, action.way), output)
 
     def _finish(self, action: Action, start_ns: int, computed_ns: int) -> None:
         """Record an action that has been computed, after pacing it.
@@ -127,23 +129,26 @@ class PipelineRank:
         if self._is_here(letter):
             self._here[letter] = content
         else:
-            self._messages.send(letter, self._homes[letter.stage], content, self._step)
+            self._messages.send(letter, self._home(letter), content, self._step)
 
     def _awaited(self, action: Action) -> Letter | None:
         """What has to come from another stage before `action` can start."""
         chunk = self._chunks[action.stage]
         if action.do is Do.FORWARD and not chunk.is_first:
-            return Letter("F", action.stage, action.micro_batch)
+            return Letter("F", action.stage, action.micro_batch, action.way)
         if action.do in (Do.BACKWARD, Do.BACKWARD_INPUT) and not chunk.is_last:
-            return Letter("B", action.stage, action.micro_batch)
+            return Letter("B", action.stage, action.micro_batch, action.way)
         return None
 
     def _is_here(self, letter: Letter) -> bool:
         """Whether both the stage that it is from and the one that it is for lie on this rank."""
-        return self._source(letter) == self._homes[letter.stage] == self._place
+        return self._source(letter) == self._home(letter) == self._place
+
+    def _home(self, letter: Letter) -> int:
+        return self._homes[letter.stage, letter.micro_batch]
 
     def _source(self, letter: Letter) -> int:
-        return self._homes[letter.stage + (-1 if letter.content == "F" else 1)]
+        return self._homes[letter.stage + (-1 if letter.content == "F" else 1), letter.micro_batch]
 
     def _post(self, count: int) -> None:
         """Post the next `count` receives of the step, in the order in which they will be taken."""

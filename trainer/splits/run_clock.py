@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trainer.trace.steady_clock import THIS_CLOCK, SteadyClock
+
 
 @dataclass
 class RunClock:
-    """The run's clock is rank 0's monotonic clock less `zero_ns`; `offset_ns` leads from this clock to rank 0's."""
+    """The run's clock is rank 0's monotonic clock less `zero_ns`; `steady` leads from this clock to rank 0's."""
 
     zero_ns: int
-    offset_ns: int = 0
+    steady: SteadyClock = THIS_CLOCK
 
     def to_run(self, local_ns: int) -> int:
-        return local_ns + self.offset_ns - self.zero_ns
+        return self.steady.to_other(local_ns) - self.zero_ns
 
     def to_local(self, run_ns: int) -> int:
-        return run_ns - self.offset_ns + self.zero_ns
+        return self.steady.to_local(run_ns + self.zero_ns)

@@ -9,7 +9,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from trainer.emulate.links import Links
-from trainer.grid import Address
+from trainer.grid import Address, first_copy
 from trainer.models import Model
 from trainer.spec import Gpt, JobSpec
 from trainer.splits.data import prove_equal
@@ -88,9 +88,8 @@ class StageSplit:
         the first one counts it. `in_pieces`: no two copies own the same, so all count what they own."""
         experts = expert_parameters(self._parts) if self._spec.grid.ep > 1 else {}
         alike = uncut(self._parts) if self._tensor.place else {}
-        place = self._address
-        counts = in_pieces or (place.dp, place.ep, place.cp) == (0, 0, 0)
-        counts_experts = (place.dp, place.cp) == (0, 0)
+        counts_experts = self._address == first_copy(self._spec, self._address)
+        counts = in_pieces or (counts_experts and self._address.ep == 0)
         return [
             parameter for name, parameter in owned.items()
             if name not in alike and (counts_experts if name in experts else counts)

@@ -15,6 +15,9 @@ Row = tuple[int, int, int, int, int, int, int, int, int, str, str]
 CounterRow = tuple[str, float, int, int]  # name, value, step, at_ns
 MarkRow = tuple[str, str, int, int]  # kind, text, step, at_ns
 
+Times = np.ndarray[Any, Any]  # int64, ns
+OnRun = Callable[[Times], Times]  # from this machine's clock to the run's
+
 LANES = np.full(256, 255, np.uint8)  # of each kind; 255 where there is no such kind
 for _kind, _lane in LANE_OF.items():
     LANES[_kind] = _lane
@@ -42,8 +45,8 @@ class _Places(dict[str, int]):
         return place
 
 
-def spans(rows: Sequence[Row], strings: Strings, shift_ns: int) -> Columns:
-    """The columns of `rows`, whose times become times on the run's clock by adding `shift_ns`."""
+def spans(rows: Sequence[Row], strings: Strings, on_run: OnRun) -> Columns:
+    """The columns of `rows`, whose times `on_run` turns into times on the run's clock."""
     if not rows:
         return empty(SPAN_COLUMNS)
     kind, start, end, step, micro_batch, stage, peer, size, sequence, name, group = zip(*rows, strict=True)
@@ -54,8 +57,9 @@ def spans(rows: Sequence[Row], strings: Strings, shift_ns: int) -> Columns:
     start_ns, end_ns = _whole(start, np.int64), _whole(end, np.int64)
     if (end_ns < start_ns).any():
         raise ValueError("a span ends before it starts")
+    start_ns, end_ns = on_run(start_ns), on_run(end_ns)
     return {
-        "start_ns": (start_ns + shift_ns).astype("<f8"),
+        "start_ns": start_ns.astype("<f8"),
         "duration_ns": (end_ns - start_ns).astype("<f8"),
         "bytes": np.fromiter(size, "<f8", len(size)),
         "step": _whole(step, "<i4"),
@@ -75,36 +79,36 @@ def _whole(values: Sequence[int], dtype: Any) -> np.ndarray[Any, Any]:
     return np.fromiter(values, dtype, len(values))
 
 
-def counters(rows: Sequence[CounterRow], strings: Strings, shift_ns: int) -> Columns:
+def counters(rows: Sequence[CounterRow], strings: Strings, on_run: OnRun) -> Columns:
     if not rows:
         return empty(COUNTER_COLUMNS)
     name, value, step, at = zip(*rows, strict=True)
     return {
-        "time_ns": (np.array(at, np.int64) + shift_ns).astype("<f8"),
+        "time_ns": on_run(np.array(at, np.int64)).astype("<f8"),
         "value": np.array(value, "<f8"),
         "step": np.array(step, "<i4"),
         "name": strings.places(name),
     }
 
 
-def marks(rows: Sequence[MarkRow], strings: Strings, shift_ns: int) -> Columns:
+def marks(rows: Sequence[MarkRow], strings: Strings, on_run: OnRun) -> Columns:
     if not rows:
         return empty(MARK_COLUMNS)
     kind, text, step, at = zip(*rows, strict=True)
     return {
-        "time_ns": (np.array(at, np.int64) + shift_ns).astype("<f8"),
+        "time_ns": on_run(np.array(at, np.int64)).astype("<f8"),
         "step": np.array(step, "<i4"),
         "kind": strings.places(kind),
         "text": strings.places(text),
     }
 
 
-def fitting(rows: list[Any], convert: Callable[[Sequence[Any], Strings, int], Columns]) -> list[Any]:
+def fitting(rows: list[Any], convert: Callable[[Sequence[Any], Strings, OnRun], Columns]) -> list[Any]:
     """The rows that `convert` takes one by one: what is left when it refused them together."""
     good = []
     for row in rows:
         try:
-            convert([row], Strings(), 0)
+            convert([row], Strings(), lambda local_ns: local_ns)
         except (TypeError, ValueError, OverflowError):
             continue
         good.append(row)

@@ -1,15 +1,10 @@
-"""Every figure that is shown anywhere, with its one definition; and a run's summary from its steps."""
+"""Every figure that is shown anywhere, with its one definition."""
 
 from __future__ import annotations
 
-import math
-from array import array
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from trainer.trace.stragglers import Stragglers
+RESIDUAL_STEPS = 200
 
 
 @dataclass(frozen=True)
@@ -74,7 +69,17 @@ RUN_DEFINITIONS = {
     ),
     "clock_uncertainty_ns": Definition(
         "Clock uncertainty", "ns", "By how much a rank's times may be out against rank 0's; the largest of all ranks.",
-        "half of the quickest exchange with rank 0",
+        "half of the quickest exchange with rank 0 + the drift's uncertainty × the time since",
+    ),
+    "rank_clock_uncertainty_ns": Definition(
+        "Clock uncertainty of a rank", "ns", "The same for each rank, as its latest frame said; rank 0's clock is the run's."
+    ),
+    "clock_residual_ns": Definition(
+        "Clock residual", "ns",
+        "By how much a rank's clock still seems to be off after it was put right: all members see a collective end at once, so a "
+        "rank that always sees it earlier or later than the others' mean has a clock that is off, or is always late to notice. "
+        "The largest of all ranks, over the latest 200 complete steps.",
+        "max over ranks of |median over steps of the mean over collectives of (own end − mean end of the members)|",
     ),
     "zero_unix_ns": Definition("Start of the run's clock", "unix ns", "The moment at which the run's clock shows 0."),
 }
@@ -130,6 +135,11 @@ STEP_DEFINITIONS = {
         "By how much the ends of one collective differ between its ranks at most. All see the same end, so what exceeds the "
         "clocks' uncertainty is an error of the clocks, or a rank that was kept from noticing.",
         "largest over collectives of (last end − first end)",
+    ),
+    "end_off_ns": Definition(
+        "Ends off", "ns",
+        "By how much each rank saw its collectives end after the mean of their members, before it where negative.",
+        "mean over collectives of (own end − mean end of the members)",
     ),
     "loss": Definition(
         "Loss", "loss", "The step's mean cross-entropy over all samples, before its gradients changed the weights."
@@ -188,58 +198,6 @@ def bubble_shares(busy_ns: float, ranks: int, window_ns: float) -> tuple[float, 
     """(share of the whole, share of the ideal) of the idle time of `ranks` that worked `busy_ns` together in a window."""
     idle_ns = ranks * window_ns - busy_ns
     return idle_ns / (ranks * window_ns), idle_ns / busy_ns
-
-
-class RunFigures:
-    """The summary of the step rows so far; a number each for every complete step is kept."""
-
-    def __init__(self) -> None:
-        self._bubble, self._ideal, self._period_ns = array("d"), array("d"), array("d")
-        self._first_loss: tuple[float, float] = (math.inf, math.nan)  # step, loss
-        self._last_loss: tuple[float, float] = (-1.0, math.nan)
-        self._complete = 0
-        self._communication_ns = self._hidden_ns = 0
-        self._end_apart_ns = array("d")
-        self._stragglers = Stragglers()
-
-    def add(self, row: dict[str, Any]) -> None:
-        if row["loss"] is not None:
-            self._first_loss = min(self._first_loss, (row["step"], row["loss"]))
-            self._last_loss = max(self._last_loss, (row["step"], row["loss"]))
-        if not row["complete"]:
-            return
-        self._complete += 1
-        self._period_ns.append(row["period_ns"])
-        self._stragglers.add(row["step"], row["busy_ns"])
-        self._communication_ns += sum(row["communication_ns"])
-        self._hidden_ns += sum(row["hidden_ns"])
-        if any(row["collective_ns"]):
-            self._end_apart_ns.append(row["end_apart_ns"])
-        if row["bubble_share"] is not None:
-            self._bubble.append(row["bubble_share"])
-            self._ideal.append(row["ideal_share"])
-
-    def as_dict(self) -> dict[str, Any]:
-        step_ns = _median(self._period_ns)
-        return {
-            "bubble_share": _median(self._bubble),
-            "bubble_share_ideal": _median(self._ideal),
-            "overlap_share": self._hidden_ns / self._communication_ns if self._communication_ns else None,
-            "ends_apart_ns": _median(self._end_apart_ns),
-            "loss_first": _finite(self._first_loss[1]),
-            "loss_last": _finite(self._last_loss[1]),
-            "step_seconds": None if step_ns is None else step_ns / 1e9,
-            "steps_figured": self._complete,
-            "slow_ranks": self._stragglers.found() or None,
-        }
-
-
-def _median(values: array[float]) -> float | None:
-    return float(np.median(np.frombuffer(values, np.float64))) if len(values) else None
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 # Of a step, worked out by a run's page from the spans that it holds (static/js/timeline/exposed.js, static/js/views/now.js).

@@ -65,11 +65,11 @@ class FileSink:
 
 def append_frame(path: Path, frame: bytes) -> None:
     """Append all of `frame`, or nothing of it."""
-    with path.open("ab") as file:
-        before = os.fstat(file.fileno()).st_size
+    with path.open("ab", buffering=0) as file:  # a buffer would write the rest of a refused frame when it is closed
+        before, rest = os.fstat(file.fileno()).st_size, memoryview(frame)
         try:
-            file.write(frame)
-            file.flush()
+            while rest:
+                rest = rest[file.write(rest) :]
         except OSError:
             os.ftruncate(file.fileno(), before)
             raise

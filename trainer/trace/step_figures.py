@@ -156,6 +156,7 @@ class StepFigures:
             "ideal_share": ideal,
             **figures.by_rank,
             "end_apart_ns": figures.end_apart_ns,
+            "end_off_ns": figures.end_off_ns,
             # JSON has no NaN: a loss that is none is shown as missing
             **{name: value if value is not None and math.isfinite(value) else None for name, value in counters.items()},
             "samples_per_second": _rate(counters["samples"], period_ns or 0),
@@ -169,7 +170,9 @@ class _Figures:
     def __init__(self, ranks: int, table: StepTable | None, at: int):
         self.by_rank = {name: [0] * ranks if table is None else getattr(table, name)[at].tolist() for name in _BY_RANK}
         self.work_start_ns, self.work_end_ns, self.start_ns, self.end_ns, self.end_apart_ns = FAR_NS, -FAR_NS, FAR_NS, -FAR_NS, 0
+        self.end_off_ns: list[int | None] = [None] * ranks
         if table is not None:
+            self.end_off_ns = [None if math.isnan(off) else round(off) for off in table.end_off_ns[at].tolist()]
             self.work_start_ns, self.work_end_ns = int(table.work_start_ns[at]), int(table.work_end_ns[at])
             self.start_ns = min(int(table.start_ns[at]), self.work_start_ns)
             self.end_ns = max(int(table.end_ns[at]), self.work_end_ns)

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from trainer.trace import checksum, columns
-from trainer.trace.columns import CounterRow, MarkRow, Row, Strings
+from trainer.trace.columns import CounterRow, MarkRow, OnRun, Row, Strings, Times
 from trainer.trace.frame import NONE, Columns, Frame, encode
 from trainer.trace.outbox import Outbox
 from trainer.trace.sinks import Sink
+from trainer.trace.steady_clock import THIS_CLOCK, SteadyClock
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ class Writer:
         self._counters: list[CounterRow] = []
         self._marks: list[MarkRow] = []
         self.add = self._rows.append
-        self._clock = (0, 0.0)  # offset and uncertainty change together
+        self._clock = THIS_CLOCK
         self._zero_ns = zero_ns
         self._zero_known = threading.Event()
         if zero_ns:
@@ -76,9 +77,9 @@ class Writer:
         self._zero_ns = zero_ns
         self._zero_known.set()
 
-    def set_clock(self, offset_ns: float, uncertainty_ns: float) -> None:
-        """What to add to this machine's clock for rank 0's, and by how much that may be wrong."""
-        self._clock = (round(offset_ns), float(uncertainty_ns))
+    def set_clock(self, clock: SteadyClock) -> None:
+        """From this machine's clock to rank 0's, and by how much that may be wrong."""
+        self._clock = clock
 
     def flush(self, deadline_seconds: float = 2.0) -> None:
         """Return once all that was recorded before has left, or is kept for later, or the deadline has passed."""
@@ -113,16 +114,20 @@ class Writer:
             log.exception("rank %s: the last flush failed", self.rank)
 
     def _flush(self) -> None:
+        """All that was recorded by now: what comes meanwhile waits for the next, so that frames do not get small."""
         if self._zero_known.is_set():
-            while self._rows or self._counters or self._marks:
+            for _ in range(0, self._waiting(), MOST_SPANS_A_FRAME):
                 self._put(final=False)
             self._outbox.drain()
 
+    def _waiting(self) -> int:
+        return max(len(self._rows), len(self._counters), len(self._marks))
+
     def _finish(self) -> None:
         if not self._zero_known.is_set():
-            self.set_zero(self._began_ns + self._clock[0])
+            self.set_zero(self._clock.to_other(self._began_ns))
         try:
-            while max(len(self._rows), len(self._counters), len(self._marks)) > MOST_SPANS_A_FRAME:
+            while self._waiting() > MOST_SPANS_A_FRAME:
                 self._put(final=False)
             self._put(final=self._is_final)
             while not self._outbox.drain(anyway=True) and time.monotonic() < self._close_by:
@@ -132,25 +137,28 @@ class Writer:
 
     def _put(self, final: bool) -> None:
         """Take the front of what was appended and put it into the outbox as one frame."""
-        offset_ns, uncertainty_ns = self._clock
-        shift_ns, strings = offset_ns - self._zero_ns, Strings()
+        clock, strings, now_ns = self._clock, Strings(), time.monotonic_ns()
+
+        def on_run(local_ns: Times) -> Times:
+            return clock.all_to_other(local_ns) - self._zero_ns
+
         before = self._spans_recorded
         rows = _take(self._rows)
         self._spans_recorded += len(rows)
-        spans, self._spans_unfit = self._convert(rows, columns.spans, strings, shift_ns)
+        spans, self._spans_unfit = self._convert(rows, columns.spans, strings, on_run)
         self._checksum = checksum.added(self._checksum, checksum.total(spans))
         frame = Frame(
             rank=self.rank,
             sequence=self._sequence + 1,
             spans=spans,
-            counters=self._convert(_take(self._counters), columns.counters, strings, shift_ns)[0],
-            marks=self._convert(_take(self._marks), columns.marks, strings, shift_ns)[0],
+            counters=self._convert(_take(self._counters), columns.counters, strings, on_run)[0],
+            marks=self._convert(_take(self._marks), columns.marks, strings, on_run)[0],
             strings=strings.table,
             spans_before=before,
             spans_dropped=self._outbox.spans_dropped + self._spans_unfit,
-            clock_offset_ns=offset_ns,
-            clock_uncertainty_ns=uncertainty_ns,
-            written_ns=time.monotonic_ns() + shift_ns,
+            clock_offset_ns=clock.offset_at(now_ns),
+            clock_uncertainty_ns=clock.uncertainty_at(now_ns),
+            written_ns=clock.to_other(now_ns) - self._zero_ns,
             final=final,
             checksum=self._checksum,
         )
@@ -160,16 +168,16 @@ class Writer:
         self._outbox.put(data, len(rows))
 
     def _convert(
-        self, rows: list[Any], convert: Callable[[Sequence[Any], Strings, int], Columns], strings: Strings, shift_ns: int
+        self, rows: list[Any], convert: Callable[[Sequence[Any], Strings, OnRun], Columns], strings: Strings, on_run: OnRun
     ) -> tuple[Columns, int]:
         """The columns of the rows that can be written, and how many spans could not be so far."""
         try:
-            return convert(rows, strings, shift_ns), self._spans_unfit
+            return convert(rows, strings, on_run), self._spans_unfit
         except (TypeError, ValueError, OverflowError) as error:
             good = columns.fitting(rows, convert)
             log.error("rank %s: %s of %s rows cannot be written: %s", self.rank, len(rows) - len(good), len(rows), error)
             lost = len(rows) - len(good) if convert is columns.spans else 0
-            return convert(good, strings, shift_ns), self._spans_unfit + lost
+            return convert(good, strings, on_run), self._spans_unfit + lost
 
 
 def _take(rows: list[Any]) -> list[Any]:

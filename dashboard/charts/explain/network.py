@@ -12,7 +12,7 @@ from trainer.collectives.plans import ALGORITHMS, plan_of
 from trainer.collectives.plans.plan import Plan
 from trainer.emulate.link_classes import LinkClass
 from trainer.emulate.links import Ports
-from trainer.grid import Grid
+from trainer.grid import Grid, averaging_axes
 from trainer.placement import Placement, link_as_counted, slow_axes
 from trainer.spec import JobSpec
 
@@ -61,7 +61,7 @@ def _through_ports(plan: Plan, sizes: list[int], count: int, link_of: LinkOf, po
 
 def between_steps(seen: Seen) -> list[Remedy]:
     """Gradients by another algorithm: what it takes less for all of them at once, as behind a step's last backward."""
-    messages, groups = traffic.of_copies(seen.spec), Grid.of(seen.spec.grid).groups("dp", "ep", "cp")
+    messages, groups = traffic.of_copies(seen.spec), Grid.of(seen.spec.grid).groups(*averaging_axes(seen.spec).split("×"))
     if not _is_ours(seen.spec) or not messages or len(groups) > 1:  # several groups would share ports, at times nobody knows
         return []
     return _other_algorithm(seen.spec, groups[0], messages)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from dashboard.charts.explain.seen import Seen
 from dashboard.runs.words import percent
 from trainer.emulate.durations import durations_ms
-from trainer.schedules import schedule_of, stages_of
+from trainer.schedules import schedule_of
 from trainer.schedules.actions import Do
 from trainer.schedules.cuts import shares_of
 from trainer.schedules.simulate import simulate
@@ -39,12 +39,7 @@ def can_simulate(spec: JobSpec) -> bool:
 
 def step_ms(spec: JobSpec, slowness: Sequence[float] = ()) -> float:
     """A step's actions by the simulator; `slowness` by place in the pipeline."""
-    shares = shares_of(spec)
-    if slowness:
-        for place, held in enumerate(stages_of(spec)):
-            for stage in held:
-                shares[stage] *= slowness[place]
-    return simulate(schedule_of(spec), durations_ms(spec), shares=shares).makespan
+    return simulate(schedule_of(spec), durations_ms(spec), shares=shares_of(spec), slowness=slowness).makespan
 
 
 def slowness_of_places(seen: Seen) -> list[float]:
@@ -112,6 +107,5 @@ def _late_words(seen: Seen, late: list[int]) -> str:
 
 
 def _between_words(spec: JobSpec) -> str:
-    copies = spec.grid.copies * spec.grid.cp
-    shared = "gradients that are averaged when the last backward is over, " if copies > 1 else ""
+    shared = "gradients that are averaged when the last backward is over, " if spec.averaging_ranks > 1 else ""
     return f"From a step's last backward to the next one's first forward: {shared}the optimizer, the next samples."

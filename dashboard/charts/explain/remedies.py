@@ -51,14 +51,22 @@ def _order_title(own: dict[str, Any], one: dict[str, Any]) -> str:
     if one["micro_batches"] != own["micro_batches"]:
         return f"{one['micro_batches']} micro-batches in place of {own['micro_batches']}"
     chunks = f", {one['chunks']} stages a rank" if one["chunks"] > 1 else ""
-    return f"The schedule {SCHEDULES[one['schedule']]}{chunks}"
+    twice = ", every stage on two ranks" if one["ways"] > own["ways"] else ""
+    return f"The schedule {SCHEDULES[one['schedule']]}{chunks}{twice}"
 
 
 def _order_words(own: dict[str, Any], one: dict[str, Any]) -> str:
     held = one["held"] / own["held"] - 1
     memory = f"{percent(abs(held))} {'more' if held > 0 else 'less'} room" if abs(held) >= 0.005 else "as much room as now"
     return (f"The bubble would be {percent(one['bubble_share'])} of the step in place of {percent(own['bubble_share'])}; "
-            f"activations would take {memory}.")
+            f"activations would take {memory}{_states_words(own, one)}.")
+
+
+def _states_words(own: dict[str, Any], one: dict[str, Any]) -> str:
+    """Of weights, gradients and the optimizer's state, which a rank has of each stage that it holds."""
+    if own["ways"] == one["ways"]:
+        return ""
+    return ", weights and all that goes with them " + ("twice as much" if one["ways"] > own["ways"] else "half as much")
 
 
 def _cuts(seen: Seen) -> list[Remedy]:
@@ -73,6 +81,8 @@ def _slow_rank(seen: Seen) -> list[Remedy]:
         return []
     found = [Remedy(f"Mend or replace the device of rank {worst}", "If it were as fast as the others.",
                     step_ms(seen.timed, slow) - step_ms(seen.timed, usual), {})]
+    if seen.spec.ways == 2:  # every stage is on a second rank, which would get what this one is relieved of
+        return found
     return found + _other_cuts(seen, slow, f"so that rank {worst} has less to do, if it stays as slow")
 
 
@@ -112,7 +122,7 @@ def _recompute(seen: Seen) -> list[Remedy]:
 
 def _between(seen: Seen) -> list[Remedy]:
     """Of what lies between steps only what other ways to share move more than a ring does."""
-    copies, mode = seen.spec.grid.copies * seen.spec.grid.cp, seen.spec.splits.data.mode
+    copies, mode = seen.spec.averaging_ranks, seen.spec.splits.data.mode
     busiest = {"parameter-server": 2 * (copies - 1), "everyone": copies - 1}.get(mode)  # times the gradients, through one rank
     if busiest is None or copies == 1:
         return between_steps(seen)

@@ -50,7 +50,7 @@ class Seen:
         """By rank: its time in actions, as a multiple of what its layers would take."""
         lasts, given = durations_ms(self.timed), self.timed.schedule
         work_ms = given.micro_batches * (lasts[Do.FORWARD] + lasts[Do.BACKWARD])
-        layers, even = layers_of(self.timed), self.timed.model.layers / self.timed.grid.pp
+        layers, even = layers_of(self.timed), self.timed.ways * self.timed.model.layers / self.timed.grid.pp
         of_place = [work_ms * sum(layers[stage] for stage in held) / even for held in stages_of(self.timed)]
         return tuple(busy / of_place[place] for busy, place in zip(self.busy_ms, self.places, strict=True))
 

@@ -11,7 +11,7 @@ from dashboard.charts.panels.words import words
 from dashboard.runs.models import Run
 from trainer.collectives.cost import bus_share
 from trainer.collectives.plans import ALGORITHMS, plan_of
-from trainer.grid import AXES, Grid
+from trainer.grid import GROUP_AXES, Grid
 from trainer.placement import Placement, link_as_counted
 from trainer.spec import JobSpec
 from trainer.trace.network_figures import COLLECTIVE_DEFINITIONS
@@ -53,7 +53,7 @@ def groups_named(spec: JobSpec, name: str) -> list[list[int]]:
     """Groups along the axes that the name says; one that is not named by axes holds all ranks."""
     axes = name.split("×")
     grid = Grid.of(spec.grid)
-    return grid.groups(*axes) if set(axes) <= set(AXES) else [list(range(grid.ranks))]
+    return grid.groups(*axes) if set(axes) <= GROUP_AXES else [list(range(grid.ranks))]
 
 
 def _ceiling(spec: JobSpec, groups: Sequence[Sequence[int]]) -> dict[str, Any] | None:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
+from time import monotonic
 from typing import Any
 
 from dashboard.charts.explain import explanation
 from dashboard.charts.rows import recent_rows
 from dashboard.runs.models import Run
 
+SHARED_SECONDS = 4  # every page of a run shows it above the timeline: those that ask together share an answer
+
 
 def panel(run: Run, ask: Mapping[str, str]) -> dict[str, Any]:
+    return _explained(run, run.state, run.steps_done, int(monotonic() / SHARED_SECONDS))
+
+
+@lru_cache(64)
+def _explained(run: Run, state: str, steps_done: int, slot: int) -> dict[str, Any]:
     return explanation(run.spec, recent_rows(run))

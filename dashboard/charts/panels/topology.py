@@ -11,7 +11,7 @@ from dashboard.charts.panels.words import words
 from dashboard.runs.models import Run
 from trainer.collectives.plans import plan_of
 from trainer.emulate.link_classes import CLASSES
-from trainer.grid import AXES, Grid
+from trainer.grid import AXES, MIRROR, Grid
 from trainer.placement import Placement, slow_axes
 from trainer.spec import JobSpec
 from trainer.trace.network_figures import TOPOLOGY_DEFINITIONS
@@ -50,10 +50,11 @@ def _links(spec: JobSpec) -> list[dict[str, Any]]:
 
 
 def _names(spec: JobSpec) -> list[str]:
-    """Of all sets of axes that more than one rank is on."""
+    """Of all sets of axes that more than one rank is on, a whole pipeline's mirrored places among them."""
     grid = Grid.of(spec.grid)
-    used = [axis for axis in AXES if grid.size(axis) > 1]
-    return ["×".join(axes) for count in range(1, len(used) + 1) for axes in combinations(used, count)]
+    used = [axis for axis in AXES if grid.size(axis) > 1] + [MIRROR] * (spec.ways == 2)
+    sets = (axes for count in range(1, len(used) + 1) for axes in combinations(used, count))
+    return ["×".join(axes) for axes in sets if not {"pp", MIRROR} <= set(axes)]
 
 
 def _pairs(shape: str, ranks: int) -> list[list[int]]:

@@ -9,13 +9,26 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from dashboard.bench import analysis, collectives, ingest, launching, listing, live, overhead, presets, start, timeline, windows
+from dashboard.bench import (
+    analysis,
+    collectives,
+    ingest,
+    launching,
+    listing,
+    live,
+    overhead,
+    pages,
+    presets,
+    start,
+    timeline,
+    windows,
+)
 from dashboard.bench.place import CannotMeasure
 from dashboard.stack.own import NoStack
 
 BENCHES: dict[str, Any] = {
     "analysis": analysis, "collectives": collectives, "ingest": ingest, "launch": launching, "list": listing, "live": live,
-    "overhead": overhead, "presets": presets, "start": start, "timeline": timeline, "windows": windows,
+    "overhead": overhead, "pages": pages, "presets": presets, "start": start, "timeline": timeline, "windows": windows,
 }
 
 

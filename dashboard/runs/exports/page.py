@@ -67,7 +67,7 @@ def _rendered(source: Source) -> str:
         "access": Access(run, Role.VIEWER), "run": source.state, "about": run, "tags": [tag.name for tag in run.tags.all()],
         "read_base": "", "socket_path": "", "definitions": DEFINITIONS | PAGE_DEFINITIONS, "frozen_at": timezone.now(),
         "panels": panels, "panel_shown": panels[0].key,
-        "spec_json": json.dumps(run.spec_json, indent=2, ensure_ascii=False),
+        "spec_json": json.dumps(run.spec.model_dump(mode="json"), indent=2, ensure_ascii=False),
     })
     page = _PLOTLY.sub(f'data-plotly="{_PLOTLY_IS_HERE}"', page)
     entry = '<script type="module"'

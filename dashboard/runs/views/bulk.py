@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
-from urllib.parse import parse_qsl
 
 from django.contrib import messages
-from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from dashboard.roles import Role
-from dashboard.runs import curation, services
-from dashboard.runs.access import deleted_runs, visible_runs
-from dashboard.runs.models import Run, SavedView
-from dashboard.runs.rows import Asked
+from dashboard.runs import curation, saved_views, services
+from dashboard.runs.access import visible_runs, within
+from dashboard.runs.models import Run
 from trainer.complaints import SpecError
 
 MOST_AT_ONCE = 200
-MOST_VIEWS = 30
 
 
 @require_POST
@@ -30,7 +24,7 @@ def bulk(request: HttpRequest) -> HttpResponse:
     if act is None:
         raise Http404("There is no such thing to do.")
     ids = request.POST.getlist("run")[:MOST_AT_ONCE]
-    runs = list(_within(request.POST["do"], request.user).filter(pk__in=ids))
+    runs = list(within(request.POST["do"], request.user).filter(pk__in=ids))
     seen = visible_runs(request.user).filter(pk__in=ids).count()
     if len(runs) < seen:
         messages.warning(request, f"{_count(seen - len(runs))} left as they were: your role in their team does not allow it.")
@@ -39,13 +33,6 @@ def bulk(request: HttpRequest) -> HttpResponse:
     elif not seen:
         messages.info(request, "No run was ticked.")
     return _back(request)
-
-
-def _within(do: str, user: Any) -> QuerySet[Run]:
-    """Those of which `user` may do that."""
-    if do == "restore":
-        return deleted_runs(user)
-    return visible_runs(user, needs=Role.OWNER if do == "delete" else Role.EDITOR)
 
 
 def _stop(request: HttpRequest, runs: list[Run]) -> None:
@@ -107,23 +94,16 @@ def take_undo(request: HttpRequest) -> list[str]:
 
 @require_POST
 def save_view(request: HttpRequest) -> HttpResponse:
-    """The list as it stands, by a name; a name that is there already means the new list from now on."""
-    name = " ".join(request.POST.get("name", "").split())[:40]
-    user: Any = request.user
-    if not name:
-        messages.error(request, "A view has a name: slow ones, my zero bubbles.")
-    elif user.saved_views.exclude(name=name).count() >= MOST_VIEWS:
-        messages.error(request, f"{MOST_VIEWS} views are as many as an account may have. Forget one first.")
-    else:
-        SavedView.objects.update_or_create(user=user, name=name, defaults={"address": _address(request)})
+    try:
+        saved_views.save(request.user, request.POST.get("name", ""), _address(request))
+    except SpecError as error:
+        messages.error(request, str(error))
     return _back(request)
 
 
 @require_POST
 def forget_view(request: HttpRequest, view_id: int) -> HttpResponse:
-    user: Any = request.user
-    if not user.saved_views.filter(pk=view_id).delete()[0]:
-        raise Http404("There is no such view.")
+    saved_views.forget(request.user, view_id)
     return _back(request)
 
 
@@ -134,8 +114,7 @@ def _back(request: HttpRequest) -> HttpResponse:
 
 def _address(request: HttpRequest) -> str:
     """The list from which the form came; read and written anew, so that it leads nowhere else."""
-    given = dict(parse_qsl(request.POST.get("address", "")[:2000]))
-    return Asked.of(given, request.user).address()
+    return saved_views.written_anew(request.POST.get("address", ""), request.user)
 
 
 def _say(request: HttpRequest, done: int, of: int, words: str, otherwise: str = "") -> None:

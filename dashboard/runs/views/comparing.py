@@ -11,8 +11,9 @@ from dashboard.charts import losses
 from dashboard.charts.rows import step_rows
 from dashboard.runs import comparison
 from dashboard.runs.access import access
+from dashboard.runs.aligned import aligned
 from dashboard.runs.models import Run
-from trainer.complaints import SpecError
+from trainer.complaints import FieldError, SpecError
 
 
 @never_cache
@@ -37,6 +38,19 @@ def loss_chart(request: HttpRequest) -> JsonResponse:
     except SpecError as error:
         return JsonResponse({"error": str(error)}, status=422)
     return JsonResponse(losses.chart(runs, [step_rows(run) for run in runs]).as_dict())
+
+
+@never_cache
+@require_safe
+def step(request: HttpRequest) -> JsonResponse:
+    """One step of each, `?step=`, or the last that all have."""
+    given = request.GET.get("step")
+    try:
+        if given is not None and not (given.isascii() and given.isdecimal() and len(given) < 10):
+            raise SpecError([FieldError("step", given[:40], "the number of a step would do")])
+        return JsonResponse(aligned(_runs(request), None if given is None else int(given)))
+    except SpecError as error:
+        return JsonResponse({"error": str(error)}, status=422)
 
 
 def _runs(request: HttpRequest) -> list[Run]:

@@ -70,7 +70,7 @@ def _context(seen: Access, request: HttpRequest, read_base: str, socket_path: st
         "guide": IDEAS.get(request.GET.get("learn", "")),
         "panels": panels,
         "panel_shown": wanted if any(panel.key == wanted for panel in panels) else panels[0].key,
-        "spec_json": json.dumps(seen.run.spec_json, indent=2, ensure_ascii=False),
+        "spec_json": json.dumps(seen.run.spec.model_dump(mode="json"), indent=2, ensure_ascii=False),
     }
 
 

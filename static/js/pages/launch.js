@@ -47,6 +47,7 @@ function complain(field, message) {
   error.textContent = message;
   error.hidden = !message;
   const input = field.querySelector("input, select, textarea");
+  if (message) field.closest("details")?.setAttribute("open", "");
   if (message) input.setAttribute("aria-invalid", "true");
   else input.removeAttribute("aria-invalid");
 }
@@ -56,7 +57,21 @@ function say(text, tone) {
   verdict.className = `small verdict-${tone}`;
 }
 
-form.addEventListener("input", () => {
+/** A section that folds says which of its fields are not as they come. */
+function sayChanged(section) {
+  const fields = [...section.querySelectorAll("[data-field]")];
+  const changed = fields.filter((field) => valueOf(field) !== field.dataset.usual).map((field) => field.dataset.label);
+  section.querySelector("[data-changed]").textContent = changed.length ? `${changed.join(", ")} changed` : "as it comes";
+}
+
+function valueOf(field) {
+  const input = field.querySelector("input, select, textarea");
+  return input.type === "checkbox" ? (input.checked ? "on" : "") : input.value.trim();
+}
+
+form.addEventListener("input", (event) => {
+  const section = event.target.closest("details.section");
+  if (section) sayChanged(section);
   document.getElementById("refused")?.remove();
   clearTimeout(timer);
   timer = setTimeout(check, PAUSE_MS);

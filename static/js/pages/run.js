@@ -12,8 +12,10 @@ import { bindGuide } from "../views/guide.js";
 import { bindMenus } from "../views/menus.js";
 import { Now, median, stepNs } from "../views/now.js";
 import { Panels } from "../views/panels.js";
+import { bindPicture } from "../views/picture-files.js";
 import { Presence } from "../views/presence.js";
 import { bindShareDialog } from "../views/share.js";
+import { InShort } from "../views/short.js";
 import { makeStage } from "../views/stage.js";
 import { StateView, emptyWords } from "../views/state.js";
 import { Surface } from "../views/surface.js";
@@ -37,6 +39,11 @@ const stateView = new StateView(root, part);
 const now = new Now(root, timeline.trace);
 const comments = new Comments({ readBase, runId: run.id, isOn: document.getElementById("tab-comments") !== null, person });
 const panels = new Panels(part("panels"), { run: () => run, timeline, readBase, launchForm, plotly, comments, place });
+const inShort = new InShort(part("short"), { run: () => run, readBase, launchForm }, () => {
+  panels.open("explain");
+  part("panels").scrollIntoView({ block: "start" });
+  document.getElementById("tab-explain").focus({ preventScroll: true });
+});
 const charts = [...root.querySelectorAll("[data-chart]")].map(chart);
 new Details({
   details: part("details"), why: part("why"), arrivals: part("arrivals"), hint: part("hint"), whyTitle: part("why-title"),
@@ -49,6 +56,7 @@ const presence = part("people") && new Presence(part, timeline, place, {
 bindDialogs();
 bindShareDialog(place);
 bindMenus();
+bindPicture(part, timeline, () => run);
 bindGuide(root, panels);
 
 let link = null;
@@ -110,6 +118,7 @@ function addRows(rows) {
   for (const row of rows) timeline.trace.steps.addFigures(row);
   refreshCharts();
   panels.changed();
+  inShort.changed();
   timeline.draw();
 }
 
@@ -120,6 +129,7 @@ function end() {
   showFollowing();
   refreshCharts();
   panels.changed();
+  inShort.end();
 }
 
 showFigures();

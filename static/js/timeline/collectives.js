@@ -50,28 +50,18 @@ export function latestCollectives(trace) {
 
 export function collectivesOfStep(trace, window) {
   const byKey = new Map();
-  const instances = new Map();
   for (let rank = 0; rank < trace.ranks.length; rank++) {
+    const instances = new Map(); // of groups, by name
     for (const span of spansOfStep(trace, rank, LANE.COLLECTIVE, window)) {
       if (!IS_COLLECTIVE[span.kind] || span.sequence < 0) continue;
       const group = trace.strings[span.group];
-      if (!instances.has(group)) instances.set(group, instancesOf(trace, group));
-      const key = `${group}|${instances.get(group)(rank)}|${span.kind}|${span.sequence}`;
+      if (!instances.has(group)) instances.set(group, trace.instanceOf(rank, group));
+      const key = `${group}|${instances.get(group)}|${span.kind}|${span.sequence}`;
       if (!byKey.has(key)) byKey.set(key, []);
       byKey.get(key).push(span);
     }
   }
   return [...byKey.values()].map((members) => collective(trace, members));
-}
-
-/** Which of the groups with this name a rank is in: its place on all other axes. */
-function instancesOf(trace, group) {
-  const axes = group.split("×");
-  return (rank) => {
-    const address = trace.grid[rank];
-    if (!address || !axes.every((axis) => axis in address)) return "";
-    return Object.entries(address).filter(([axis]) => !axes.includes(axis)).map(([, at]) => at).join(".");
-  };
 }
 
 function collective(trace, members) {

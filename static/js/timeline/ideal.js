@@ -16,13 +16,13 @@ const NARROWEST_LABEL_PX = 20;
 
 /**
  * `{step, startNs, endNs, measuredNs, bars}` from the server's answer for a step's window; bars by place in the pipeline,
- * each `{kind, microBatch, startNs, endNs}`.
+ * each `{kind, stage, microBatch, startNs, endNs}`.
  */
 export function idealOf({ bars, makespan_ms: makespanMs }, window) {
   const byPlace = new Map();
-  for (const [place, action, , microBatch, startMs, endMs] of bars) {
+  for (const [place, action, stage, microBatch, startMs, endMs] of bars) {
     if (!byPlace.has(place)) byPlace.set(place, []);
-    byPlace.get(place).push({ kind: KIND_OF[action], microBatch, startNs: window.startNs + startMs * 1e6, endNs: window.startNs + endMs * 1e6 });
+    byPlace.get(place).push({ kind: KIND_OF[action], stage, microBatch, startNs: window.startNs + startMs * 1e6, endNs: window.startNs + endMs * 1e6 });
   }
   return { step: window.step, startNs: window.startNs, endNs: window.startNs + makespanMs * 1e6, measuredNs: window.endNs - window.startNs, bars: byPlace };
 }
@@ -87,7 +87,7 @@ function drawStrip(context, scene, slot, ideal, left, right) {
     context.textBaseline = "middle";
     context.textAlign = "center";
     context.fillStyle = scene.colours.text;
-    context.fillText(labelOf(bar.kind, bar.microBatch), (from + to) / 2, top + height / 2 + 0.5);
+    context.fillText(labelOf(bar.kind, bar.microBatch) + scene.trace.wayOf(slot.rank, bar.stage), (from + to) / 2, top + height / 2 + 0.5);
     context.textAlign = "left";
   }
 }

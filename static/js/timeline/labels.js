@@ -45,7 +45,7 @@ function drawLane(context, scene, sizes, lane, top, heightAt) {
     if (startNs - freeFromNs > NARROWEST_GAP_PX * nsPerPx) written += drawGap(context, scene, gapSprites, freeFromNs, startNs, top, heightAt(freeFromNs));
     freeFromNs = Math.max(freeFromNs, endNs);
     if (endNs - startNs < NARROWEST_SPAN_PX * nsPerPx) continue;
-    const text = labelOf(kind, lane.microBatchOf(place));
+    const text = labelOf(kind, lane.microBatchOf(place)) + scene.trace.wayOf(lane.rank, lane.stageOf(place));
     if (!text) continue;
     const texts = scene.hasChunks ? [markedLabelOf(kind, lane.microBatchOf(place), lane.stageOf(place)), text] : [text];
     written += drawText(context, scene, texts.flatMap((each) => sizes.map((sprites) => sprites.get(each, scene.colours.onKind[kind]))),

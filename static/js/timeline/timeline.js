@@ -28,7 +28,7 @@ export class Timeline extends EventTarget {
   constructor(parts, { ranks, grid = [], gridSizes = {}, stages = [], places = {}, colours, scheduler }) {
     super();
     Object.assign(this, { parts, colours, scheduler });
-    this.trace = new Trace(ranks, grid);
+    this.trace = new Trace(ranks, grid, stages);
     this.addresses = grid.map((address) => addressWords(address, gridSizes, stages));
     this.arrangement = new Arrangement({ ranks, grid, gridSizes, stages, places });
     this.hasChunks = stages.some((held) => held.length > 1);

@@ -6,11 +6,13 @@
 
 import { IS_MODEL_WORK, KINDS, LANE, LANES } from "../core/kinds.js";
 import { Cover } from "./cover.js";
+import { goesBothWays, wayOf } from "../core/ways.js";
 import { Lane } from "./lanes.js";
 import { StepWindows } from "./windows.js";
 
 /** Said to the page alone: the clock's zero, and what priority was granted. */
 const PRIVATE_MARKS = new Set(["zero", "realtime"]);
+const MIRROR = "mirror"; // no axis, but named as one in groups (trainer/grid.py)
 
 /** For every lane, the numbers of its rows, in the order of the frame. */
 function rowsByLane(spans) {
@@ -26,11 +28,13 @@ function rowsByLane(spans) {
 }
 
 export class Trace {
-  /** `grid`: each rank's address, one number an axis. */
-  constructor(ranks = 0, grid = []) {
+  /** `grid`: each rank's address, one number an axis; `stages`: those of each place in the pipeline. */
+  constructor(ranks = 0, grid = [], stages = []) {
     this.ranks = [];
     this.grid = grid;
     this.cover = new Cover();
+    this.lastPlace = stages.length - 1;
+    this.isBothWays = goesBothWays(stages);
     /** How many are in memory, and how many the run has that this page knows of. */
     this.spans = 0;
     this.total = 0;
@@ -86,14 +90,24 @@ export class Trace {
   }
 
   /**
-   * Whether two ranks are in one group along the axes that its name says ("tp", "dp×cp"): the same on every other axis.
-   * Groups of one axis share a name. One that is not named by axes is taken to hold all ranks.
+   * Which of the groups with this name a rank is in: its place on every axis that the name ("tp", "dp×cp") does not say.
+   * Of "mirror" are the two places of a pipeline that are as far from either end. One that is not named by axes holds all ranks.
    */
-  areTogether(one, other, group) {
+  instanceOf(rank, group) {
     const axes = group.split("×");
-    const [address, another] = [this.grid[one], this.grid[other]];
-    if (!address || !another || !axes.every((axis) => axis in address)) return true;
-    return Object.keys(address).every((axis) => axes.includes(axis) || address[axis] === another[axis]);
+    const address = this.grid[rank];
+    if (!address || !axes.every((axis) => axis === MIRROR || axis in address)) return "";
+    const pp = axes.includes(MIRROR) ? Math.min(address.pp, this.lastPlace - address.pp) : address.pp;
+    return Object.entries({ ...address, pp }).filter(([axis]) => !axes.includes(axis)).map(([, at]) => at).join(".");
+  }
+
+  areTogether(one, other, group) {
+    return this.instanceOf(one, group) === this.instanceOf(other, group);
+  }
+
+  /** "↓" or "↑" where micro-batches go both ways, for those of a stage on a rank; else "". */
+  wayOf(rank, stage) {
+    return this.isBothWays && stage >= 0 ? wayOf(this.grid[rank]?.pp ?? 0, stage) : "";
   }
 
   /** Takes in one decoded frame. */

@@ -30,6 +30,7 @@ export class Panels {
     this.context = context;
     this.tabs = [...box.querySelectorAll('[role="tab"]')];
     this.mounted = new Map();
+    this.due = new Map(); // tabs whose view is updating, and whether it has to once more
     this.isSeen = false;
     this.changed = throttled(UPDATE_MS, () => this.#update());
     for (const tab of this.tabs) {
@@ -78,14 +79,22 @@ export class Panels {
     wanted.focus();
   }
 
+  /** A view that is still at it is told again afterwards: never two updates of one at once. */
   async #update() {
     if (!this.isSeen || document.hidden) return;
+    const tab = this.shown;
+    const isBusy = this.due.has(tab);
+    this.due.set(tab, isBusy);
+    if (isBusy) return;
     try {
-      const view = await this.#mount(this.shown);
+      const view = await this.#mount(tab);
       await view.update();
     } catch (error) {
       console.warn("A view stays as it is:", error); // the connection may be lost; the page says so elsewhere
     }
+    const isDue = this.due.get(tab);
+    this.due.delete(tab);
+    if (isDue) this.changed();
   }
 
   #mount(tab) {

@@ -2,6 +2,7 @@
 
 import { setText } from "../core/dom.js";
 import { clockSeconds, count, plural } from "../core/format.js";
+import { clockLines, clockWords } from "./clocks.js";
 
 const CONNECTION_WORDS = {
   connecting: "connecting", live: "live", lost: "connection lost, trying again", complete: "complete", gone: "no longer shared",
@@ -32,8 +33,16 @@ export class StateView {
       stop.querySelector("button").disabled = run.state === "stopping";
     }
     setText(this.part("worker"), run.worker || "none yet");
+    this.#showClocks(run);
     this.#showRealtime(run);
     this.#showFailure(run);
+  }
+
+  #showClocks(run) {
+    const place = this.part("clocks");
+    if (!place) return;
+    setText(place, clockWords(run));
+    place.title = clockLines(run);
   }
 
   #showRealtime(run) {

@@ -17,17 +17,19 @@ export class Totals {
   constructor({ totals, title }, timeline) {
     Object.assign(this, { box: totals, title, timeline });
     for (const event of ["totals", "range"]) timeline.addEventListener(event, () => this.show());
+    const shares = element("div");
     this.lines = ["Compute lanes: busy", "Waiting for data", "In transfers and collectives"].map((words) => {
       const value = element("b", {}, "–");
       const bar = element("div", { class: "tl-total-bar" });
-      this.box.append(element("div", { class: "tl-total" }, element("p", {}, words, value), bar));
+      shares.append(element("div", { class: "tl-total" }, element("p", {}, words, value), bar));
       return { value, bar };
     });
     this.kinds = element("div", { class: "tl-kinds" });
     this.body = element("tbody");
     const head = element("tr", {}, ...["rank", ...COLUMNS.map(([name]) => name), "spans"].map((name) => element("th", { scope: "col" }, name)));
     this.table = element("table", { class: "tl-ranks" }, element("caption", { class: "visually-hidden" }, "By rank"), element("thead", {}, head), this.body);
-    this.box.append(this.kinds, element("div", { class: "tl-ranks-box", tabindex: "0", role: "region", "aria-label": "Totals by rank" }, this.table));
+    shares.append(this.kinds);
+    this.box.append(shares, element("div", { class: "tl-ranks-box", tabindex: "0", role: "region", "aria-label": "Totals by rank" }, this.table));
   }
 
   show() {

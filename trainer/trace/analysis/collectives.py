@@ -26,6 +26,7 @@ class Collectives:
     late_ns: Array  # after the first member's start
     last: Array  # the place of the member that came last
     end_apart_ns: Array  # last end less first end
+    end_off_ns: Array  # own end less the members' mean end
 
 
 def matched(spans: Spans) -> Collectives:
@@ -38,13 +39,17 @@ def matched(spans: Spans) -> Collectives:
     at, start, end = at[order], start[order], end[order]
     keys = (group[order], sequence[order], kind_step[order])
     if not len(at):
-        return Collectives(*(np.zeros(0, np.int64) for _ in range(8)))
+        return Collectives(*(np.zeros(0, np.int64) for _ in range(9)))
     is_first = np.append(True, np.logical_or.reduce([key[1:] != key[:-1] for key in keys]))
     firsts = np.flatnonzero(is_first)
     match = np.cumsum(is_first) - 1
     sizes = np.diff(np.append(firsts, len(at)))
     duration = end - start
     transfer = np.minimum.reduceat(duration, firsts)[match]
-    apart = (np.maximum.reduceat(end, firsts) - np.minimum.reduceat(end, firsts))[match]
+    first_end = np.minimum.reduceat(end, firsts)
+    apart = (np.maximum.reduceat(end, firsts) - first_end)[match]
+    after_first = end - first_end[match]
+    off = after_first - (np.add.reduceat(after_first, firsts) / sizes)[match]
     last = at[firsts + sizes - 1]  # within a collective members are in the order of their starts
-    return Collectives(at, match, sizes[match], transfer, duration - transfer, start - start[firsts][match], last[match], apart)
+    late = start - start[firsts][match]
+    return Collectives(at, match, sizes[match], transfer, duration - transfer, late, last[match], apart, off)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from trainer.grid import AXES, Grid
+from trainer.grid import GROUP_AXES, Grid
 from trainer.trace import segments
 from trainer.trace.frame import Frame
 
@@ -25,7 +25,7 @@ _FROM_FRAMES = {name: dtype for name, dtype in COLUMNS.items() if name != "rank"
 class Groups:
     """Numbers groups of ranks: groups along one axis share a name, and each rank is in one of them.
 
-    A name is that of axes ("tp", "dp×cp"); any other is taken to be one group of all ranks.
+    A name is that of axes ("tp", "dp×cp", "mirror"); any other is taken to be one group of all ranks.
     """
 
     def __init__(self, ranks: int, grid: Grid | None = None):
@@ -47,7 +47,7 @@ class Groups:
         return self._numbers[name]
 
     def _instances(self, axes: list[str]) -> Array:
-        if self._grid is None or self._grid.ranks != self.ranks or not set(axes) <= set(AXES):
+        if self._grid is None or self._grid.ranks != self.ranks or not set(axes) <= GROUP_AXES:
             return np.zeros(self.ranks, np.int32)
         instances = np.zeros(self.ranks, np.int32)
         for number, members in enumerate(self._grid.groups(*axes)):

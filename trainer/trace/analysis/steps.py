@@ -33,6 +33,7 @@ class StepTable:
     start_ns: Array
     end_ns: Array
     end_apart_ns: Array  # the largest of the step's collectives
+    end_off_ns: Array  # of each rank, the mean over the step's collectives; NaN where it took part in none with another
 
 
 def tabled(spans: Spans, numbers: Array, ranks: int, collectives: Collectives | None = None) -> StepTable:
@@ -55,6 +56,7 @@ def tabled(spans: Spans, numbers: Array, ranks: int, collectives: Collectives | 
     communication, hidden, of = _hidden(spans)
     apart = np.zeros(steps, np.int64)
     np.maximum.at(apart, row[matches.at], np.where(matches.members > 1, matches.end_apart_ns, 0))
+    shared = matches.members > 1
     work_start, work_end = extent(is_work)
     start, end = extent(kind == Kind.STEP)
     return StepTable(
@@ -63,8 +65,15 @@ def tabled(spans: Spans, numbers: Array, ranks: int, collectives: Collectives | 
         summed(place[lane == Lane.COLLECTIVE], duration[lane == Lane.COLLECTIVE]),
         summed(place[of], communication), summed(place[of], hidden),
         summed(place[matches.at], matches.transfer_ns), summed(place[matches.at], matches.late_ns),
-        work_start, work_end, start, end, apart,
+        work_start, work_end, start, end, apart, _mean(place[matches.at][shared], matches.end_off_ns[shared], steps, ranks),
     )
+
+
+def _mean(place: Array, values: Array, steps: int, ranks: int) -> Array:
+    """By step and rank; NaN where there is no value."""
+    counts = np.bincount(place, minlength=steps * ranks)
+    sums = np.bincount(place, values, steps * ranks)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan).reshape(steps, ranks)
 
 
 def _hidden(spans: Spans) -> tuple[Array, Array, Array]:

@@ -2,10 +2,8 @@
 
 import { element, setText } from "../../core/dom.js";
 import { durationNs, percent, plural } from "../../core/format.js";
-import { part, svg, table } from "./kit.js";
-
-const WIDTH = 1000;
-const BAR_PX = 34;
+import { signed, stepBar } from "../step_bar.js";
+import { part, table } from "./kit.js";
 
 export function mount(body, { run, launchForm, ask }) {
   const words = element("p", { class: "explain-words", role: "status", "data-part": "explain-words" });
@@ -34,24 +32,12 @@ function wholePart({ pieces, step_ms: stepMs, steps }, { spec }) {
   const rows = pieces.map(({ title: cause, ms, share, says }) => [cause, signed(ms), percent(share), says]);
   const emulated = spec.pace.kind !== "real" ? " Actions take emulated time, which is theirs by the pace." : "";
   const tells = `The median of ${plural(steps, "step")}. Each cause is what the simulated step takes longer with it; the last two are what the measured step took beyond the simulated one. Together they are the step time.${emulated}`;
-  return part(title, tells, drawing(pieces, title), table(title, ["Cause", "Of a step", "Share", "What it is"], rows));
+  return part(title, tells, barWithLegend(pieces, title), table(title, ["Cause", "Of a step", "Share", "What it is"], rows));
 }
 
-/** One bar, a stretch for each cause; each also has its word and number in the table below. */
-function drawing(pieces, title) {
-  const shown = pieces.filter((piece) => piece.ms > 0);
-  const whole = shown.reduce((sum, piece) => sum + piece.ms, 0);
-  const made = svg("svg", { class: "explain-bar", viewBox: `0 0 ${WIDTH} ${BAR_PX}`, role: "img", "aria-label": `${title}: ${shown.map((piece) => `${piece.title} ${percent(piece.share)}`).join(", ")}`, preserveAspectRatio: "none" });
-  let x = 0;
-  for (const { key, title: cause, ms, share } of shown) {
-    const width = (ms / whole) * WIDTH;
-    const stretch = svg("rect", { class: `piece-${key}`, x, y: 0, width: Math.max(width - 2, 1), height: BAR_PX, rx: 3 });
-    stretch.append(svg("title", {}, `${cause}: ${signed(ms)}, ${percent(share)}`));
-    made.append(stretch);
-    x += width;
-  }
-  const legend = shown.map(({ key, title: cause, share }) => element("li", {}, element("span", { class: `explain-swatch piece-${key}` }), `${cause} ${percent(share)}`));
-  return element("div", { class: "explain-whole" }, made, element("ul", { class: "explain-legend" }, ...legend));
+function barWithLegend(pieces, title) {
+  const legend = pieces.filter((piece) => piece.ms > 0).map(({ key, title: cause, share }) => element("li", {}, element("span", { class: `explain-swatch piece-${key}` }), `${cause} ${percent(share)}`));
+  return element("div", { class: "explain-whole" }, stepBar(pieces, title), element("ul", { class: "explain-legend" }, ...legend));
 }
 
 function causesPart({ causes }, { id }, launchForm) {
@@ -76,5 +62,3 @@ function remedy({ title, says, gain_ms: gainMs, share, sets }, id, launchForm) {
     opens ? element("a", { class: "button", href: `${launchForm}?from=${id}&${query}`, "aria-label": `Open in the form: ${title}` }, "Open in the form") : element("span", {}),
   );
 }
-
-const signed = (ms) => (ms < 0 ? `−${durationNs(-ms * 1e6)}` : durationNs(ms * 1e6));

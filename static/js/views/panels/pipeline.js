@@ -3,6 +3,7 @@
 import { element } from "../../core/dom.js";
 import { durationNs, figures, percent } from "../../core/format.js";
 import { IS_MODEL_WORK, KIND, LANE } from "../../core/kinds.js";
+import { goesBothWays, wayOf } from "../../core/ways.js";
 import { part, svg, table } from "./kit.js";
 
 const WIDTH = 1000;
@@ -69,7 +70,7 @@ function measuredPart(measured, { stages }) {
   if (!measured) return part("Measured", "The first complete step appears here.");
   const { lanes, lengthNs, bubble, step, waiting } = measured;
   const title = `Measured, step ${step}: ${durationNs(lengthNs)}, ${percent(bubble)} bubble of the whole`;
-  return part(title, `Of the whole, ${percent(waiting)} is recorded waiting for a sender. One rank of each stage is drawn.`, drawing(lanes, lengthNs, stages, title));
+  return part(title, `Of the whole, ${percent(waiting)} is recorded waiting for a sender. One rank of each place in the pipeline is drawn.`, drawing(lanes, lengthNs, stages, title));
 }
 
 /** What the ranks of one pipeline did in a step: lanes as in the server's ideal, times in ns from the first work. */
@@ -106,7 +107,8 @@ function drawing(lanes, length, stages, title, active = null) {
   lanes.forEach((actions, at) => {
     const y = top + at * LANE_PX;
     made.append(svg("rect", { class: "sketch-lane", x: 0, y, width: WIDTH, height: BAR_PX, rx: 2 }));
-    for (const bar of stacked(actions)) drawBar(made, bar, y, scale, stages[at].length > 1);
+    const tellOf = goesBothWays(stages) ? ([, stage]) => wayOf(at, stage) : ([, stage]) => (stages[at].length > 1 ? ` s${stage}` : "");
+    for (const bar of stacked(actions)) drawBar(made, bar, y, scale, tellOf(bar.action));
   });
   return element("div", { class: "panel-lanes", tabindex: "0", role: "region", "aria-label": title }, element("div", { class: "panel-lane-names", style: `padding-top:${top}px` },
     ...stages.map((held) => element("span", {}, `stage ${held.join(", ")}`))), made);
@@ -121,7 +123,8 @@ function stacked(actions) {
   return actions.map((action, at) => ({ action, part: together.has(at) ? (action[0] === "F" ? 0 : 1) : null }));
 }
 
-function drawBar(made, { action: [letter, stage, microBatch, from, to], part: half }, laneY, scale, hasChunks) {
+/** `tells`, behind the micro-batch's number, of a rank's stages which, or which way the micro-batch goes. */
+function drawBar(made, { action: [letter, stage, microBatch, from, to], part: half }, laneY, scale, tells) {
   const height = half === null ? BAR_PX : BAR_PX / 2 - 0.5;
   const y = laneY + (half === 1 ? BAR_PX / 2 + 0.5 : 0);
   const width = Math.max((to - from) * scale - 1, 0.6);
@@ -130,7 +133,8 @@ function drawBar(made, { action: [letter, stage, microBatch, from, to], part: ha
   bar.append(svg("title", {}, `${KINDS[letter].replace("-", ", ")} of micro-batch ${microBatch}, stage ${stage}`));
   made.append(bar);
   if (width < NARROWEST_LABEL || half !== null) return;
-  made.append(svg("text", { x: from * scale + width / 2, y: y + BAR_PX - 6 }, hasChunks && width > 2 * NARROWEST_LABEL ? `${words} s${stage}` : words));
+  const hasRoom = width > (tells.length > 1 ? 2 : 1.5) * NARROWEST_LABEL;
+  made.append(svg("text", { x: from * scale + width / 2, y: y + BAR_PX - 6 }, hasRoom ? words + tells : words));
 }
 
 function held({ held: places }, { spec }) {
@@ -143,7 +147,7 @@ function alternatives({ alternatives: others }, { spec, id }, launchForm) {
   if (others.length < 2) return part("Another order", "This job has too many actions to weigh other orders here.");
   const [own] = others;
   const rows = others.map((one) => [
-    `${one.schedule}${one.chunks > 1 ? `, ${one.chunks} stages a rank` : ""}${one.cut_evenly === own.cut_evenly ? "" : ", cut evenly"}`, `${one.micro_batches}`, percent(one.bubble_share),
+    `${one.schedule}${one.chunks > 1 ? `, ${one.chunks} stages a rank` : ""}${one.ways > 1 ? ", every stage on two ranks" : ""}${one.cut_evenly === own.cut_evenly ? "" : ", cut evenly"}`, `${one.micro_batches}`, percent(one.bubble_share),
     durationNs(one.step_ms * 1e6), one === own ? "this job" : change(one.step_ms, own.step_ms), figures(one.held),
     one === own || !launchForm ? "" : element("a", { href: `${launchForm}?from=${id}&${new URLSearchParams(one.sets)}` }, "Open in the form"),
   ]);

@@ -5,6 +5,7 @@ import { sized } from "./heat.js";
 
 const [GAP, PAD, TITLE, BETWEEN_RACKS] = [3, 6, 16, 14];
 const FEWEST_NUMBERED_PX = 20;
+const NUMBER_PX = 11; // from a cell's upper edge to the middle of its number
 const MOST_IN_A_ROW = 4; // servers of a rack
 const BOW = 0.16; // of a line's length, so that a long one does not hide behind short ones
 /** Colour and dash by what lies between two ranks: neither tells alone. */
@@ -149,7 +150,7 @@ function drawNumbers(context, { ranks, cell }, text) {
   if (cell < FEWEST_NUMBERED_PX) return;
   context.fillStyle = text;
   context.textAlign = "center";
-  ranks.forEach(({ x, y }, rank) => context.fillText(`${rank}`, x + cell / 2, y + cell / 2, cell - 2));
+  ranks.forEach(({ x, y }, rank) => context.fillText(`${rank}`, x + cell / 2, y + Math.min(cell / 2, NUMBER_PX), cell - 2)); // above the lines
   context.textAlign = "left";
 }
 
