@@ -31,7 +31,7 @@ export class Timeline extends EventTarget {
     this.trace = new Trace(ranks, grid, stages);
     this.addresses = grid.map((address) => addressWords(address, gridSizes, stages));
     this.arrangement = new Arrangement({ ranks, grid, gridSizes, stages, places });
-    this.hasChunks = stages.some((held) => held.length > 1);
+    this.hasChunks = stages.some((held) => held.length > 1) && !this.trace.isBothWays; // there the way says which
     this.view = new View();
     this.camera = new Camera(this.trace, this.view, { onMove: () => this.#viewed(), onFollow: () => this.#tell("follow") });
     this.painter = new Painter(parts.base);
