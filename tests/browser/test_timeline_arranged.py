@@ -43,16 +43,16 @@ def test_spans_of_a_rank_with_several_stages_say_which_where_there_is_room(bench
       const frame = spans.frameOf(0, [0, 1, 2].map((at) => ({ start: at * 1e8, duration: 9e7, kind: 1, step: 0, microBatch: at })));
       frame.spans.stage = Int16Array.from([0, 4, 0]);
       timeline.append([frame]);
-      const sprites = { get: (text) => ({ canvas: text, widthPx: 8 * text.length, heightPx: 16 }) };
-      const written = (widthNs, hasChunks) => {
+      timeline.setRange(0, 3e8); // a span is some 300 px wide
+      const written = (letterPx, hasChunks) => {
+        const sprites = { get: (text) => ({ canvas: text, widthPx: letterPx * text.length, heightPx: 16 }) };
         timeline.hasChunks = hasChunks;
-        timeline.setRange(0, widthNs);
         const shown = [];
         const context = { drawImage: (text) => shown.push(text), fillRect() {}, beginPath() {}, roundRect() {}, fill() {} };
         b.labels.drawLabels(context, timeline.scene(), sprites, sprites, null);
         return shown.filter((text) => !text.includes("ms"));
       };
-      return [written(3e8, true), written(4e9, true), written(3e8, false)];
+      return [written(8, true), written(90, true), written(8, false)];
     """)
     assert wide == ["F0 s0", "F1 s4", "F2 s0"]
     assert narrow == plain == ["F0", "F1", "F2"]
