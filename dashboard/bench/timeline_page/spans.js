@@ -40,6 +40,11 @@ export class Rank {
     this.made = 0;
   }
 
+  /** It idles until then, if it is not there yet. */
+  waitUntil(timeNs) {
+    this.atNs = Math.max(this.atNs, timeNs);
+  }
+
   frame(count) {
     const { next } = this;
     const spans = columns(count);
