@@ -40,7 +40,8 @@ def test_ranks_are_grouped_by_the_servers_and_racks_that_hold_them(bench: Page) 
 def test_spans_of_a_rank_with_several_stages_say_which_where_there_is_room(bench: Page) -> None:
     wide, narrow, plain = run(bench, """
       const { timeline } = b;
-      const frame = spans.frameOf(0, [0, 1, 2].map((at) => ({ start: at * 1e8, duration: 9e7, kind: 1, step: 0, microBatch: at })));
+      const rows = [0, 1, 2].map((at) => ({ start: at * 1e8, duration: 9e7, kind: 1, step: 0, microBatch: at }));
+      const frame = spans.frameOf(0, rows);
       frame.spans.stage = Int16Array.from([0, 4, 0]);
       timeline.append([frame]);
       timeline.setRange(0, 3e8); // a span is some 300 px wide
