@@ -8,7 +8,8 @@ from typing import Any
 from dashboard.runs import fleet
 from dashboard.runs.intake import command_line
 from dashboard.runs.sketch import Sketch, sketch
-from dashboard.runs.words import grid_words
+from dashboard.runs.words import grid_words, size
+from trainer.emulate.devices import card_bytes
 from trainer.emulate.durations import durations_ms
 from trainer.grid import Grid
 from trainer.memory import RankMemory, predicted
@@ -89,7 +90,7 @@ class Plan:
 
 def plan(spec: JobSpec) -> Plan:
     rows = _rows(spec)
-    share = bubble_share(spec)
+    share, memory = bubble_share(spec), _memory(spec)
     return Plan(
         spec=spec,
         ranks=spec.ranks,
@@ -99,9 +100,9 @@ def plan(spec: JobSpec) -> Plan:
         bubble_formula=bubble_formula(spec),
         step_ms=_busy_ms(spec) / (1 - share) if spec.pace.is_emulated else None,
         sketch=sketch(spec),
-        memory=_memory(spec),
+        memory=memory,
         command=command_line(spec),
-        warnings=_warnings(spec) + slow_axes(spec),
+        warnings=_warnings(spec) + slow_axes(spec) + _beyond_card(memory, card_bytes(spec)),
     )
 
 
@@ -117,6 +118,15 @@ def _memory(spec: JobSpec) -> list[PlaceMemory]:
     most = max((held.total for held in ranks), default=0)
     drawn = zip(stages_of(spec)[:MOST_CELLS], ranks[:MOST_CELLS], strict=False)
     return [PlaceMemory(stages, held, held.total / most) for stages, held in drawn]
+
+
+def _beyond_card(memory: list[PlaceMemory], card: float | None) -> list[str]:
+    """What the card that ranks stand for has no room for: the emulation runs all the same."""
+    most = max((place.held.total for place in memory), default=0)
+    if card is None or most <= card:
+        return []
+    return [f"A rank will have up to {size(most)} in memory, and the card has {size(card)}: there it would not fit. Activation "
+            "checkpointing, smaller micro-batches or a schedule that holds fewer would lower it."]
 
 
 def _rows(spec: JobSpec) -> list[list[Cell]]:

@@ -12,6 +12,7 @@ from dashboard.runs.plan import plan
 from tests.ranks.explained import changed, measured
 from tests.ranks.launch import MOST_STOLEN, run
 from trainer import traffic
+from trainer.memory import predicted
 from trainer.presets import preset
 from trainer.spec import JobSpec
 from trainer.trace.kinds import Kind
@@ -26,6 +27,8 @@ SLOW = {"pace.forward_ms": "40.0", "pace.backward_ms": "80.0", "steps": "5"}  # 
 PLANTED = {
     "few micro-batches": ("pipeline-1f1b", SLOW | {"schedule.micro_batches": "2"}, "bubble", "8 micro-batches"),
     "unequal stages": ("pipeline-by-hand", SLOW, "cuts", "Stages of 2, 2, 2, 2"),
+    "a slow rank": (
+        "pipeline-1f1b", SLOW | {"faults": '[{"kind": "slow-rank", "rank": 2, "step": 0, "factor": 1.6}]'}, "slow-rank", "Mend"),
     "slices across servers": (
         "tensor-across-servers", {"steps": "5", "links.size_factor": "60"}, "inside", "All 4 tensor slices"),
     "small messages on a ring": (
@@ -43,6 +46,20 @@ def test_what_was_planted_comes_first_and_the_gain_is_the_promised_one(case: str
     remedy = next(one for one in first["remedies"] if one["title"].startswith(title))
     then = undisturbed(changed(spec, remedy["sets"]), tmp_path / "after")
     assert found["step_ms"] - then["step_ms"] == pytest.approx(remedy["gain_ms"], rel=GAIN_TOLERANCE)
+
+
+def test_activations_near_the_cards_size_come_first_and_what_is_promised_is_then_free(tmp_path: Path) -> None:
+    sets = {"model.context": "128", "steps": "3", "pace.forward_ms": "5.0", "pace.backward_ms": "10.0"}
+    roomy = changed(preset("pipeline-gpipe").spec, sets)
+    card_mb = max(one.total for one in predicted(roomy)) / 0.9e6
+    spec = changed(roomy, {"pace.memory_mb": str(card_mb)})
+    found = measured(spec, tmp_path / "before")
+    first = found["causes"][0]
+    assert (first["key"], first["title"]) == ("memory", "Activations near the card's size")
+    assert first["remedies"]
+    for number, remedy in enumerate(first["remedies"]):
+        then = measured(changed(spec, remedy["sets"]), tmp_path / f"after-{number}")
+        assert found["held"] - then["held"] == pytest.approx(remedy["gain_bytes"], rel=GAIN_TOLERANCE)
 
 
 @pytest.mark.parametrize("key", ["allreduce-ring", "tensor-across-servers"])

@@ -102,6 +102,7 @@ STEP_DEFINITIONS = {
     "ideal_share": Definition(
         "Bubble, of the ideal", "share", "The same idle time as a share of the time that the work alone takes.", "Σ idle / Σ busy"
     ),
+    "recorded_spans": Definition("Recorded spans", "count", "How many spans each rank recorded of the step."),
     "busy_ns": Definition("Busy", "ns", "Time in forwards and backwards, for each rank.", "Σ durations of forward and backward"),
     "wait_ns": Definition("Waiting", "ns", "Time in which compute stood still until a sender had sent, for each rank."),
     "collective_ns": Definition("In collectives", "ns", "Time in collectives, waiting for others included, for each rank."),

@@ -15,7 +15,7 @@ from trainer.trace.frame import BrokenFrame, Frame
 from trainer.trace.kinds import Kind
 
 _COUNTERS = ("loss", "samples", "learning_rate", "grad_norm")
-_BY_RANK = ("busy_ns", "wait_ns", "collective_ns", "communication_ns", "hidden_ns", "transfer_ns", "late_ns")
+_BY_RANK = ("recorded_spans", "busy_ns", "wait_ns", "collective_ns", "communication_ns", "hidden_ns", "transfer_ns", "late_ns")
 MOST_OPEN_SPANS = 2_000_000  # then the oldest open step is given up as incomplete: a silent rank must not fill the memory
 
 
