@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +9,10 @@ import pytest
 
 from dashboard.runs.plan import plan
 from tests.ranks.explained import changed, measured
-from tests.ranks.launch import MOST_STOLEN, run
-from trainer import traffic
+from tests.ranks.launch import MOST_STOLEN
 from trainer.memory import predicted
 from trainer.presets import preset
 from trainer.spec import JobSpec
-from trainer.trace.kinds import Kind
 
 pytestmark = pytest.mark.ranks
 
@@ -60,15 +57,6 @@ def test_activations_near_the_cards_size_come_first_and_what_is_promised_is_then
     for number, remedy in enumerate(first["remedies"]):
         then = measured(changed(spec, remedy["sets"]), tmp_path / f"after-{number}")
         assert found["held"] - then["held"] == pytest.approx(remedy["gain_bytes"], rel=GAIN_TOLERANCE)
-
-
-@pytest.mark.parametrize("key", ["allreduce-ring", "tensor-across-servers"])
-def test_traffic_by_formulas_is_what_ranks_hand_to_allreduces(key: str, tmp_path: Path) -> None:
-    spec = changed(preset(key).spec, {"steps": "3", "pace.kind": "real", "links.kind": "real"})
-    ran = run(spec, tmp_path).check()
-    for rank in range(spec.ranks):
-        seen = Counter(span.bytes for span in ran.of(Kind.ALL_REDUCE) if (span.rank, span.step) == (rank, 2))
-        assert seen == traffic.of_copies(spec) + traffic.of_slices(spec)
 
 
 @pytest.mark.parametrize("key", ["pipeline-1f1b", "pipeline-by-hand"])
