@@ -82,12 +82,16 @@ class Grid:
 
     def groups(self, *axes: str) -> list[list[int]]:
         """The groups of ranks that differ on `axes` alone; each group in the order of its ranks."""
-        found: dict[tuple[int, ...], list[int]] = {}
-        for rank in range(self.ranks):
-            address = self.address(rank)
-            shared = tuple(getattr(address, axis) for axis in AXES if axis not in axes)
-            found.setdefault(shared, []).append(rank)
-        return list(found.values())
+        along, across = [0], [0]  # what the group's axes add to a rank's number, and what the others do
+        stride = self.ranks
+        for axis, size in zip(AXES, self.sizes, strict=True):
+            stride //= size
+            steps = range(0, size * stride, stride)
+            if axis in axes:
+                along = [one + step for one in along for step in steps]
+            else:
+                across = [one + step for one in across for step in steps]
+        return [[first + one for one in along] for first in across]
 
     def group(self, axis: str, rank: int) -> list[int]:
         """The group on `axis` that holds `rank`."""

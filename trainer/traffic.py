@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from trainer.grid import averaging_axes, expert_axes
-from trainer.memory.activations import hand_off_bytes
 from trainer.memory.stages import Shape, stage_parameters
 from trainer.schedules import stages_of
 from trainer.schedules.cuts import layers_of
@@ -26,7 +25,7 @@ class Talk:
     """What the ranks of one place in the pipeline take part in along `axis`, `count` times in a row.
 
     `size_bytes` is the whole array's, as its span says it; of an all-to-all what one rank hands in, of a "send" its message.
-    `during` each "forward" or "backward" of a micro-batch of `stage`, the "last backward" of a step, or its "end".
+    `during` each "forward" or "backward" of a micro-batch of `stage`, its "last backward" of a step, or the step's "end".
     """
 
     axis: str
@@ -56,7 +55,7 @@ def unknown_axes(spec: JobSpec) -> list[str]:
 
 
 def letters(spec: JobSpec, place: int) -> int:
-    """How many messages of `hand_off_bytes` a rank at `place` sends to other ranks of its pipeline in a step."""
+    """How many messages a rank at `place` sends to other ranks of its pipeline in a step."""
     stages = stages_of(spec)
     own, count = stages[place], sum(map(len, stages))
     return spec.schedule.micro_batches * sum(
@@ -81,7 +80,7 @@ def of_slices(spec: JobSpec) -> Counter[int]:
     return _sizes(spec, [one for stage in stages_of(spec)[0] for one in _of_slices(spec, stage)], "all_reduce")
 
 
-def _sizes(spec: JobSpec, found: Sequence[Talk], collective: str) -> Counter[int]:
+def _sizes(spec: JobSpec, found: Iterable[Talk], collective: str) -> Counter[int]:
     sizes: Counter[int] = Counter()
     for talk in found:
         if talk.collective == collective:
@@ -164,20 +163,20 @@ def _of_copies(spec: JobSpec, place: int) -> Iterator[Talk]:
     if not axis or axis in unknown_axes(spec):
         return
     copies, mode, held = spec.grid.copies * spec.grid.cp, spec.splits.data.mode, stages[place]
-    layers = [layer for stage in held for layer in _layers(spec, stage)]
-    whole = _element(spec) * sum(math.prod(shape) for layer in layers for shape in layer)
-    if mode == "ddp":
-        buckets = math.ceil(whole / (spec.splits.data.bucket_mb * 2**20))
-        yield Talk(axis, "all_reduce", whole // buckets, buckets, END)
-    elif mode in ("parameter-server", "everyone"):
-        yield Talk(axis, "send", whole, copies - 1, END)
-    else:
-        for layer in layers:
+    for stage in held:
+        layers = _layers(spec, stage)
+        whole = _element(spec) * sum(math.prod(shape) for layer in layers for shape in layer)
+        if mode == "ddp":
+            buckets = math.ceil(whole / (spec.splits.data.bucket_mb * 2**20))
+            yield Talk(axis, "all_reduce", whole // buckets, buckets, LAST_BACKWARD, stage)
+        for layer in layers if mode.startswith("zero") else ():
             size_bytes = _element(spec) * sum(-(-rows // copies) * copies * math.prod(rest) for rows, *rest in layer)
-            scattered = LAST_BACKWARD if mode == "zero-1" else BACKWARD
-            yield Talk(axis, "reduce_scatter", size_bytes, 1, scattered, held[-1])
+            yield Talk(axis, "reduce_scatter", size_bytes, 1, LAST_BACKWARD if mode == "zero-1" else BACKWARD, stage)
             gathered = (FORWARD, BACKWARD) if mode == "zero-3" else (END,)
-            yield from (Talk(axis, "all_gather", size_bytes, 1, during, held[-1]) for during in gathered)
+            yield from (Talk(axis, "all_gather", size_bytes, 1, during, stage) for during in gathered)
+    if mode in ("parameter-server", "everyone"):
+        whole = _element(spec) * sum(math.prod(shape) for stage in held for layer in _layers(spec, stage) for shape in layer)
+        yield Talk(axis, "send", whole, copies - 1, END)
     if isinstance(spec.model, Moe):
         blocks = sum(layers_of(spec)[stage] for stage in held)
         yield Talk(axis, "all_reduce", blocks * 8 * (2 * spec.model.experts + 1), 1, END)

@@ -9,15 +9,15 @@ from dashboard.runs import fleet
 from dashboard.runs.intake import command_line
 from dashboard.runs.sketch import Sketch, sketch
 from dashboard.runs.words import grid_words, size
+from trainer.collectives.sent import sent_bytes
 from trainer.emulate.devices import card_bytes
-from trainer.emulate.durations import durations_ms
 from trainer.grid import Grid
 from trainer.memory import RankMemory, predicted
 from trainer.placement import slow_axes
 from trainer.schedules import stages_of
-from trainer.schedules.actions import Do
 from trainer.schedules.theory import bubble_formula, bubble_share
 from trainer.spec import JobSpec
+from trainer.step_time import left_out, step_ms
 
 MOST_CELLS = 128  # ranks drawn; the rest is a number
 
@@ -61,6 +61,8 @@ class Plan:
     step_ms: float | None  # None where the pace is real: it is for the run to tell
     sketch: Sketch | None
     memory: list[PlaceMemory]  # by place in the pipeline
+    traffic: dict[str, int | None]  # bytes that the busiest rank sends in a step, by axis; None where there are no formulas
+    links_left_out: list[str]  # axes whose modelled links are not in `step_ms`
     command: str
     warnings: list[str] = field(default_factory=list)
 
@@ -83,6 +85,8 @@ class Plan:
             "theory": {"bubble_share": self.bubble_share, "formula": self.bubble_formula},
             "step_ms": self.step_ms,
             "memory": [place.as_dict() for place in self.memory],
+            "traffic": self.traffic,
+            "links_left_out": self.links_left_out,
             "command": self.command,
             "warnings": self.warnings,
         }
@@ -98,18 +102,14 @@ def plan(spec: JobSpec) -> Plan:
         ranks_not_drawn=spec.ranks - sum(map(len, rows)),
         bubble_share=share,
         bubble_formula=bubble_formula(spec),
-        step_ms=_busy_ms(spec) / (1 - share) if spec.pace.is_emulated else None,
+        step_ms=step_ms(spec),
         sketch=sketch(spec),
         memory=memory,
+        traffic=sent_bytes(spec),
+        links_left_out=left_out(spec),
         command=command_line(spec),
         warnings=_warnings(spec) + slow_axes(spec) + _beyond_card(memory, card_bytes(spec)),
     )
-
-
-def _busy_ms(spec: JobSpec) -> float:
-    """What every rank works in one step, on average where their stages are unequal."""
-    lasts = durations_ms(spec)
-    return spec.schedule.micro_batches * (lasts[Do.FORWARD] + lasts[Do.BACKWARD])
 
 
 def _memory(spec: JobSpec) -> list[PlaceMemory]:

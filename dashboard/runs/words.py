@@ -30,6 +30,12 @@ def grid_words(spec: dict[str, Any]) -> str:
     return " × ".join(parts) or "1 rank"
 
 
+def axis_words(axes: str) -> str:
+    """"dp×cp" as "copies × context parts"."""
+    words = dict(_AXES) | {"pp": "pipeline"}
+    return " × ".join(words[axis] for axis in axes.split("×"))
+
+
 def copies_words(spec: dict[str, Any]) -> str:
     """How ranks with copies of the same stages share their work, of a whole JobSpec; empty where each stage is on one."""
     return _COPIES[spec["splits"]["data"]["mode"]] if spec["grid"]["dp"] * spec["grid"]["ep"] * spec["grid"]["cp"] > 1 else ""

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from dashboard.runs.plan import plan
 from tests.ranks.explained import changed, measured
 from tests.ranks.launch import MOST_STOLEN
 from trainer.memory import predicted
@@ -17,7 +16,6 @@ from trainer.spec import JobSpec
 pytestmark = pytest.mark.ranks
 
 GAIN_TOLERANCE = 0.1
-STEP_TOLERANCE = 0.03
 SLOW = {"pace.forward_ms": "40.0", "pace.backward_ms": "80.0", "steps": "5"}  # so that late wake-ups weigh little
 
 # Planted: the job, the cause that has to come first, and the beginning of the remedy that is tried.
@@ -57,14 +55,6 @@ def test_activations_near_the_cards_size_come_first_and_what_is_promised_is_then
     for number, remedy in enumerate(first["remedies"]):
         then = measured(changed(spec, remedy["sets"]), tmp_path / f"after-{number}")
         assert found["held"] - then["held"] == pytest.approx(remedy["gain_bytes"], rel=GAIN_TOLERANCE)
-
-
-@pytest.mark.parametrize("key", ["pipeline-1f1b", "pipeline-by-hand"])
-def test_the_launch_pages_step_time_is_the_paced_runs(key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dashboard.runs.fleet.workers", lambda client=None: [])
-    spec = changed(preset(key).spec, SLOW)
-    found = undisturbed(spec, tmp_path)
-    assert found["step_ms"] == pytest.approx(plan(spec).step_ms, rel=STEP_TOLERANCE)
 
 
 def undisturbed(spec: JobSpec, folder: Path) -> dict[str, Any]:

@@ -30,6 +30,7 @@ BY_HEADS = {"splits.context.attention": "all_to_all", "splits.context.order": "c
 JOBS = {
     "pipeline": ("pipeline-1f1b", {}), "two stages a rank": ("pipeline-interleaved", {}), "a V": ("pipeline-zb-v", {}),
     "bf16": ("pipeline-1f1b", {"precision": "bf16"}),
+    "copies of two stages": ("pipeline-interleaved", {"grid.pp": "2", "grid.dp": "2"}),
     "copies": ("allreduce-ring", {}), "digits": ("ddp-digits", {}), "both": ("pipeline-x-data", {}),
     "slices": ("tensor", {}), "slices again": ("tensor", AGAIN), "slices of stages": ("tensor-x-pipeline", {}),
     "sequence": ("tensor", SEQUENCE), "sequence again": ("tensor", SEQUENCE | AGAIN),
