@@ -11,8 +11,8 @@ from dashboard.runs import pictures
 from trainer.grid import Grid
 from trainer.schedules.theory import bubble_share
 from trainer.spec import JobSpec
-from trainer.trace.figures import RunFigures
 from trainer.trace.frame import BrokenFrame, Frame, decode
+from trainer.trace.run_figures import RunFigures
 from trainer.trace.step_figures import StepFigures
 from trainer.trace.store import StoreReader, StoreWriter
 from trainer.trace.stream import EVENT, FRAME

@@ -1,15 +1,8 @@
-"""Every figure that is shown anywhere, with its one definition; and a run's summary from its steps."""
+"""Every figure that is shown anywhere, with its one definition."""
 
 from __future__ import annotations
 
-import math
-from array import array
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-
-from trainer.trace.stragglers import Stragglers
 
 
 @dataclass(frozen=True)
@@ -59,6 +52,15 @@ RUN_DEFINITIONS = {
     ),
     "loss_first": Definition("First loss", "loss", "The loss of the first step that reported one."),
     "loss_last": Definition("Last loss", "loss", "The loss of the latest step that reported one."),
+    "exposed_share": Definition(
+        "Communication not hidden", "share",
+        "The part of a step in which a rank communicates and computes nothing, the mean over ranks; the median over steps.",
+        "median over steps of (Σ communication − Σ hidden communication) / (ranks × extent)",
+    ),
+    "samples_per_second": Definition(
+        "Samples per second", "1/s", "How fast steps went through their samples; the median over steps.",
+        "median over steps of samples / step time",
+    ),
     "step_seconds": Definition(
         "Step time", "s", "How long after one step the next one is through; the median over steps.",
         "median over steps of (end of the step − end of the step before)",
@@ -114,6 +116,12 @@ STEP_DEFINITIONS = {
         "Hidden communication", "ns",
         "The part of the communication during which the rank computed, for each rank; its share is how well the two overlap.",
         "time in which a rank both communicates and computes",
+    ),
+    "exposed_share": Definition(
+        "Communication not hidden", "share",
+        "The part of the step in which a rank sends, receives or takes part in a collective while it computes nothing; the mean "
+        "over ranks.",
+        "(Σ communication − Σ hidden communication) / (ranks × extent)",
     ),
     "transfer_ns": Definition(
         "Transfer", "ns",
@@ -191,66 +199,8 @@ def bubble_shares(busy_ns: float, ranks: int, window_ns: float) -> tuple[float, 
     return idle_ns / (ranks * window_ns), idle_ns / busy_ns
 
 
-class RunFigures:
-    """The summary of the step rows so far; a number each for every complete step is kept."""
-
-    def __init__(self) -> None:
-        self._bubble, self._ideal, self._period_ns = array("d"), array("d"), array("d")
-        self._first_loss: tuple[float, float] = (math.inf, math.nan)  # step, loss
-        self._last_loss: tuple[float, float] = (-1.0, math.nan)
-        self._complete = 0
-        self._communication_ns = self._hidden_ns = 0
-        self._end_apart_ns = array("d")
-        self._stragglers = Stragglers()
-
-    def add(self, row: dict[str, Any]) -> None:
-        if row["loss"] is not None:
-            self._first_loss = min(self._first_loss, (row["step"], row["loss"]))
-            self._last_loss = max(self._last_loss, (row["step"], row["loss"]))
-        if not row["complete"]:
-            return
-        self._complete += 1
-        self._period_ns.append(row["period_ns"])
-        self._stragglers.add(row["step"], row["busy_ns"])
-        self._communication_ns += sum(row["communication_ns"])
-        self._hidden_ns += sum(row["hidden_ns"])
-        if any(row["collective_ns"]):
-            self._end_apart_ns.append(row["end_apart_ns"])
-        if row["bubble_share"] is not None:
-            self._bubble.append(row["bubble_share"])
-            self._ideal.append(row["ideal_share"])
-
-    def as_dict(self) -> dict[str, Any]:
-        step_ns = _median(self._period_ns)
-        return {
-            "bubble_share": _median(self._bubble),
-            "bubble_share_ideal": _median(self._ideal),
-            "overlap_share": self._hidden_ns / self._communication_ns if self._communication_ns else None,
-            "ends_apart_ns": _median(self._end_apart_ns),
-            "loss_first": _finite(self._first_loss[1]),
-            "loss_last": _finite(self._last_loss[1]),
-            "step_seconds": None if step_ns is None else step_ns / 1e9,
-            "steps_figured": self._complete,
-            "slow_ranks": self._stragglers.found() or None,
-        }
-
-
-def _median(values: array[float]) -> float | None:
-    return float(np.median(np.frombuffer(values, np.float64))) if len(values) else None
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-# Of a step, worked out by a run's page from the spans that it holds (static/js/timeline/exposed.js, static/js/views/now.js).
+# Of a step, worked out by a run's page from the step's row (static/js/views/now.js).
 PAGE_DEFINITIONS = {
-    "exposed_share": Definition(
-        "Communication not hidden", "share",
-        "The part of a step in which a rank sends, receives or takes part in a collective while it computes nothing; "
-        "the mean over ranks.",
-        "mean over ranks of (time in communication and not in compute) / (end − start)",
-    ),
     "slowest_rank": Definition(
         "Slowest rank", "rank", "The rank that spent the most time of a step in forwards and backwards: the others wait for it.",
         "the rank of max busy; beside it max busy / median busy",
