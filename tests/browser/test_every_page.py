@@ -60,7 +60,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Any:
         stack.create_user(NAME, PASSWORD)
         made = "__import__('dashboard.accounts.tokens', fromlist=['make'])"
         token = stack.python(f"{made}.make(User.get(username={NAME!r}), 'ci', ['read', 'launch', 'manage'])[1]")
-        teams = "__import__('dashboard.runs.teams', fromlist=['make'])"
+        teams = "__import__('dashboard.accounts.teams', fromlist=['make'])"
         team = stack.python(f"{teams}.make('Readers', User.get(username={NAME!r})).pk")
         server = Lockstep(stack.url, token)
         run = server.launch("experts-x-data", {"steps": 4, "name": "Every view"}).wait()
