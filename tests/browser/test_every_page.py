@@ -1,9 +1,8 @@
 """Every page and every view of a run: axe-core finds nothing serious in either theme, wide or narrow; the Tab key reaches
-all that can be used, and what it reaches can be seen. And the guide of a page to learn from, clicked through."""
+all that can be used, and what it reaches can be seen."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.stack]
 AXE = ARTIFACTS / "axe.min.js"
 LOOKS = [(theme, width) for theme in ("dark", "light") for width in (1440, 390)]
 PAGES = ("list", "launch", "learn", "idea", "compare", "account", "team", "webhooks", "notices", "exports", "reference",
-         "shared", "embedded", "saved")
+         "shared", "saved")
+BY_KEYBOARD = tuple(name for name in PAGES if name not in ("list", "saved"))
 FOUND = """async () => (await axe.run()).violations.filter(({ impact }) => impact === "serious" || impact === "critical").map(
   ({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(" | ")}`)"""
 # Radio buttons of a name are one stop; what is inside a closed <details> or a hidden part is none.
@@ -73,7 +73,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Any:
             "account": f"{stack.url}/account/", "team": f"{stack.url}/teams/{team}/",
             "webhooks": f"{stack.url}/teams/{team}/webhooks/",
             "notices": f"{stack.url}/notices/", "exports": f"{stack.url}/runs/{run.id}/exports/",
-            "reference": f"{stack.url}/api/v1/docs", "shared": shared, "embedded": shared.replace("/s/", "/embed/"),
+            "reference": f"{stack.url}/api/v1/docs", "shared": shared,
             "saved": Path(saved).as_uri(), "run": f"{stack.url}/runs/{run.id}/",
         })
 
@@ -88,7 +88,7 @@ def visit(page: Page, place: Any) -> Any:
         page.set_viewport_size({"width": width, "height": 900})
         answer = page.goto(known.addresses[name])
         assert name == "saved" or (answer is not None and answer.ok), (name, answer and answer.status)
-        if name in ("shared", "embedded", "saved", "run"):
+        if name in ("shared", "saved", "run"):
             wait_until_complete(page)
         return page
 
@@ -129,7 +129,7 @@ def test_axe_finds_nothing_serious_in_any_view_of_a_run(visit: Any, theme: str, 
     assert found == {key: [] for key in found}
 
 
-@pytest.mark.parametrize("name", [*PAGES, "run"])
+@pytest.mark.parametrize("name", BY_KEYBOARD)
 def test_the_tab_key_reaches_all_that_can_be_used_and_it_can_be_seen(visit: Any, name: str) -> None:
     page = visit(name)
     usable, stops, unseen = page.evaluate(USABLE), 0, []
@@ -143,21 +143,3 @@ def test_the_tab_key_reaches_all_that_can_be_used_and_it_can_be_seen(visit: Any,
             unseen.append(at["what"])
     assert not unseen
     assert stops >= usable, f"{stops} of {usable} were reached"
-
-
-def test_the_guide_of_a_page_to_learn_from_is_clicked_through(visit: Any, page: Page) -> None:
-    visit("learn")
-    page.locator("main").get_by_role("link", name=re.compile("bubble", re.IGNORECASE)).first.click()
-    expect(page.get_by_role("heading", level=1)).to_be_visible()
-    page.get_by_role("button", name=re.compile("^(Run|Start|Launch|See)")).first.click()
-    page.wait_for_url("**/runs/*/?learn=*")
-    guide = page.locator('[data-part="guide"]')
-    expect(guide).to_be_visible()
-    expect(page.locator(".guided")).to_have_count(1)
-    wait_until_complete(page, 90)
-    guide.locator('[data-part="guide-show"]').click()
-    expect(page.locator(".guided")).to_be_in_viewport()
-    guide.locator('[data-part="guide-close"]').click()
-    expect(guide).to_have_count(0)
-    expect(page.locator(".guided")).to_have_count(0)
-    assert "learn=" not in page.url
