@@ -96,14 +96,26 @@ class Grid:
 
     def groups(self, *axes: str) -> list[list[int]]:
         """The groups of ranks that differ on `axes` alone, MIRROR among them or not; each group in the order of its ranks."""
-        found: dict[tuple[int, ...], list[int]] = {}
-        for rank in range(self.ranks):
-            address = self.address(rank)
-            if MIRROR in axes:
-                address = replace(address, pp=_nearer(address.pp, self.size("pp")))
-            shared = tuple(getattr(address, axis) for axis in AXES if axis not in axes)
-            found.setdefault(shared, []).append(rank)
-        return list(found.values())
+        along, across = [0], [0]  # what the group's axes add to a rank's number, and what the others do
+        stride = self.ranks
+        for axis, size in zip(AXES, self.sizes, strict=True):
+            stride //= size
+            steps = range(0, size * stride, stride)
+            if axis in axes:
+                along = [one + step for one in along for step in steps]
+            else:
+                across = [one + step for one in across for step in steps]
+        groups = [[first + one for one in along] for first in across]
+        return self._with_mirrored(groups) if MIRROR in axes else groups
+
+    def _with_mirrored(self, groups: list[list[int]]) -> list[list[int]]:
+        """Each group together with that of the place as far from the pipeline's other end."""
+        joined: dict[int, list[int]] = {}
+        for group in groups:
+            address = self.address(group[0])
+            nearer = self.rank(replace(address, pp=_nearer(address.pp, self.size("pp"))))
+            joined.setdefault(nearer, []).extend(group)
+        return [sorted(group) for group in joined.values()]
 
     def group(self, axis: str, rank: int) -> list[int]:
         """The group on `axis` that holds `rank`."""

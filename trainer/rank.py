@@ -80,11 +80,11 @@ def _run(job: RankJob, spec: JobSpec, control: Control, training: Training, writ
     if spec.collectives.own:
         own = OwnCollectives(spec.collectives.model_dump(), writer.add, lambda text: writer.mark("algorithm", text), links)
     collectives = CollectiveProbe(writer.add, _names(groups), current.get, own)
-    collectives.install("CUDA" if spec.device == "cuda" else "CPU")
     optimizers = OptimizerProbe(writer.add, current.get)
     optimizers.install()
     faults = RankFaults(spec, job.rank, job.life.reached_step)
     training.connect(groups, letters, clock.run_clock, writer, links, faults.slowness)
+    collectives.install("CUDA" if spec.device == "cuda" else "CPU")  # what came before is no step's, and takes no emulated time
     strikes = Strikes(faults, writer, training.letters, links)
     checkpoints = training.checkpoints(job.rank, job.folder)
     if job.life.first_step:

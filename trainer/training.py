@@ -58,9 +58,9 @@ class Training:
         self._split = StageSplit(spec, self._address)
         self.modules = nn.ModuleDict()
         for stage in self._stages:
-            module = self._build(stage)
+            # What is told to DDP of a stage's module, such as whose experts are whose, has to be told to this very module.
+            self.modules[str(stage)] = module = self._keeping(self._build(stage))
             self._split.split(stage, module)
-            self.modules[str(stage)] = self._keeping(module)
             self._warm_up(stage)
 
     def connect(self, groups: dict[str, dist.ProcessGroup], letters: dict[str, dist.ProcessGroup],

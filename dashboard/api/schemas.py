@@ -101,6 +101,7 @@ class StepOut(Schema):
     bubble_share: float | None
     period_ns: int | None
     samples_per_second: float | None
+    exposed_share: float | None
     complete: bool | None
 
 

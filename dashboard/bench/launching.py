@@ -13,11 +13,14 @@ from django.test import RequestFactory
 
 from dashboard.runs import fleet, forms
 from dashboard.runs.views.launching import check
+from trainer.network_misfits import IN_STEPS
 from trainer.presets import preset
 
-HELP = "the server's time for one keystroke in the launch form, at 4 and at 1,024 ranks"
+HELP = "the server's time for one keystroke in the launch form, at 4 and at 1,024 ranks, with modelled links too"
 
-GRIDS = {"": {}, "_at_1024": {"grid.dp": "64", "grid.pp": "4", "grid.tp": "4", "batch": "2048"}}
+GRIDS: dict[str, dict[str, str]] = {"": {}, "_at_1024": {"grid.dp": "64", "grid.pp": "4", "grid.tp": "4", "batch": "2048"}}
+_LINKS = {"links.kind": "modelled", **{f"collectives.{name}": "auto" for name in IN_STEPS}}
+GRIDS["_on_links_at_1024"] = GRIDS["_at_1024"] | _LINKS
 ROUNDS = 25
 
 

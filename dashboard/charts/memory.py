@@ -9,6 +9,8 @@ import numpy as np
 from dashboard.charts.chart import Chart, layout
 from dashboard.charts.decimate import indices
 from dashboard.charts.memory_rows import MemoryRow
+from dashboard.runs.words import size
+from trainer.emulate.devices import card_bytes
 from trainer.grid import Grid
 from trainer.memory import predicted
 from trainer.spec import JobSpec
@@ -21,6 +23,7 @@ KINDS = {
     "gradients": "--kind-backward",
     "activations": "--kind-forward",
 }
+CARD_DRAWN = 0.1  # of the card: what holds less is drawn without its size
 UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B"))
 
 
@@ -36,12 +39,16 @@ def chart(spec: JobSpec, rank: int, rows: list[MemoryRow]) -> Chart:
     traces = [_wall(kind, milliseconds, values[kept] / scale, unit) for kind, values in bytes_of.items()]
     end_ms = float(milliseconds[-1]) if len(kept) else 1.0
     if most is not None:
-        traces.append(_most(end_ms, most / scale, unit))
+        traces.append(_level(end_ms, most / scale, unit, "predicted at most", "--muted"))
+    card = card_bytes(spec)
+    if card is not None and CARD_DRAWN * card <= highest:  # else what is held would be a line on the ground
+        traces.append(_level(end_ms, card / scale, unit, "the card's size", "--bad"))
+        highest = max(highest, card)
     axis = {"title": {"text": f"Memory, {unit}", "standoff": 8}, "range": [0, highest / scale * 1.1 or 1], "nticks": 5}
     looks = layout(f"Memory of rank {rank}, latest steps", axis, spec.steps) | {
         "xaxis": {"title": {"text": "Time, ms", "standoff": 6}, "range": [0, end_ms or 1.0], "zeroline": False},
     }
-    return Chart({"data": traces, "layout": looks}, _words(rank, bytes_of, total, most, scale, unit))
+    return Chart({"data": traces, "layout": looks}, _words(rank, bytes_of, total, most, scale, unit) + _card_words(card))
 
 
 def _together(rows: list[MemoryRow]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -65,17 +72,21 @@ def _wall(kind: str, milliseconds: np.ndarray, values: np.ndarray, unit: str) ->
     }
 
 
-def _most(end_ms: float, most: float, unit: str) -> dict[str, Any]:
+def _level(end_ms: float, value: float, unit: str, name: str, colour: str) -> dict[str, Any]:
     return {
-        "type": "scatter", "mode": "lines", "name": "predicted at most", "x": [0.0, end_ms], "y": [most, most],
-        "line": {"width": 1.4, "dash": "dash"}, "meta": "--muted",
-        "hovertemplate": f"predicted at most {most:.4g} {unit}<extra></extra>",
+        "type": "scatter", "mode": "lines", "name": name, "x": [0.0, end_ms], "y": [value, value],
+        "line": {"width": 1.4, "dash": "dash"}, "meta": colour,
+        "hovertemplate": f"{name} {value:.4g} {unit}<extra></extra>",
     }
 
 
 def _predicted(spec: JobSpec, rank: int) -> int | None:
     by_place = predicted(spec)
     return by_place[Grid.of(spec.grid).address(rank).pp].total if by_place else None
+
+
+def _card_words(card: float | None) -> str:
+    return "" if card is None else f" The card has {size(card)}."
 
 
 def _words(rank: int, bytes_of: dict[str, np.ndarray], total: np.ndarray, most: int | None, scale: float, unit: str) -> str:

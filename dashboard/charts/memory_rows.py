@@ -29,6 +29,16 @@ def recent(run: Run, rank: int) -> list[MemoryRow]:
     return [row._replace(time_ns=shown[0].time_ns) for row in before.values()] + shown
 
 
+def peaks(run: Run, ranks: frozenset[int]) -> dict[int, dict[str, float]]:
+    """The most that each of `ranks` had of each kind lately, bytes; ranks that said nothing are left out."""
+    found: dict[int, dict[str, float]] = {}
+    for frame in recent_frames(run, ranks):
+        for row in _rows(frame):
+            kinds = found.setdefault(frame.rank, {})
+            kinds[row.kind] = max(row.bytes, kinds.get(row.kind, 0.0))
+    return found
+
+
 def _rows(frame: Frame) -> Iterator[MemoryRow]:
     columns = (frame.counters[name].tolist() for name in ("time_ns", "name", "value", "step"))
     for time_ns, name, value, step in zip(*columns, strict=True):

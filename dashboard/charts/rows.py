@@ -26,7 +26,7 @@ KEPT_RUNS = 16
 RECENT = 32  # steps whose whole rows are kept, a number for each rank in them
 CHARTED = (
     "loss", "bubble_share", "learning_rate", "grad_norm", "samples",
-    "period_ns", "samples_per_second", "complete",  # to compare runs
+    "period_ns", "samples_per_second", "exposed_share", "complete",  # to compare runs
 )
 
 

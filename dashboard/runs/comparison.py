@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Any
 
 from dashboard.runs.intake import flat
@@ -12,13 +11,15 @@ from dashboard.runs.models import Run
 from dashboard.runs.significance import SIGNIFICANT, welch_p
 from dashboard.runs.words import duration, figure, percent
 from trainer.complaints import FieldError, SpecError
-from trainer.trace.figures import RUN_DEFINITIONS, STEP_DEFINITIONS, Definition
+from trainer.trace.figures import RUN_DEFINITIONS, Definition
 
 LEAST, MOST = 2, 4
 LATEST_STEPS = 2000  # of each run are tested
 _RUN_FIGURES = ("bubble_share_theory", "bubble_share_ideal", "loss_first", "loss_last", "steps_figured", "dropped_spans",
                 "clock_uncertainty_ns")
-_STEP_FIGURES = ("period_ns", "bubble_share", "samples_per_second")  # tested over steps
+# Medians over steps, as the runs' pages show them, and what of a step each is the median of: that is tested.
+_OVER_STEPS = {"step_seconds": "period_ns", "bubble_share": "bubble_share", "exposed_share": "exposed_share",
+               "samples_per_second": "samples_per_second"}
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,8 @@ def wanted(ids: Sequence[str]) -> list[str]:
 def compare(runs: list[Run], step_rows: list[list[dict[str, Any]]]) -> Comparison:
     """`step_rows`: of each run the rows of its steps, with the keys of STEP_DEFINITIONS."""
     return Comparison(runs, _differences(runs), [
-        *(_over_steps(key, step_rows) for key in _STEP_FIGURES),
+        *(_line(key, RUN_DEFINITIONS[key], [run.figures.get(key) for run in runs], _tested(step_rows, of_step))
+          for key, of_step in _OVER_STEPS.items()),
         *(_line(key, RUN_DEFINITIONS[key], [run.figures.get(key) for run in runs]) for key in _RUN_FIGURES),
     ])
 
@@ -91,15 +93,13 @@ def _differences(runs: list[Run]) -> list[Difference]:
     return [row for row in rows if any(value != row.values[0] for value in row.values)]
 
 
-def _over_steps(key: str, step_rows: list[list[dict[str, Any]]]) -> Line:
-    """The mean over steps. The first step is left out: it also warms up."""
+def _tested(step_rows: list[list[dict[str, Any]]], key: str) -> list[float | None]:
+    """What the difference of each run to the first one is worth. The first step is left out: it also warms up."""
     samples = [
         [row[key] for row in rows if row["step"] > 0 and row.get("complete") and row.get(key) is not None][-LATEST_STEPS:]
         for rows in step_rows
     ]
-    values = [fmean(sample) if sample else None for sample in samples]
-    p = [None, *(welch_p(samples[0], sample) for sample in samples[1:])]
-    return _line(key, STEP_DEFINITIONS[key], values, p)
+    return [None, *(welch_p(samples[0], sample) for sample in samples[1:])]
 
 
 def _line(key: str, definition: Definition, values: list[float | None], p: list[float | None] | None = None) -> Line:

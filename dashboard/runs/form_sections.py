@@ -121,6 +121,7 @@ SECTIONS = (
         Field("pace.device", "Card", "Peak rates as its maker states them, 40 % of them reached.", options={
             key: device.word for key, device in DEVICES.items()}),
         Field("pace.slow_down", "Slower", "So that one can watch: every action takes so many times as long.", "times"),
+        Field("pace.memory_mb", "Card's memory", "What ranks hold is held against it; 0 is the named card's own.", "MB"),
     )),
     Section("collectives", "Collectives", (
         *(_choice(f"collectives.{name}", label, _ALGORITHMS) for name, label in (

@@ -8,15 +8,16 @@ from typing import Any
 from dashboard.runs import fleet
 from dashboard.runs.intake import command_line
 from dashboard.runs.sketch import Sketch, sketch
-from dashboard.runs.words import grid_words
-from trainer.emulate.durations import durations_ms
+from dashboard.runs.words import grid_words, size
+from trainer.collectives.sent import sent_bytes
+from trainer.emulate.devices import card_bytes
 from trainer.grid import Grid
 from trainer.memory import RankMemory, predicted
 from trainer.placement import slow_axes
 from trainer.schedules import stages_of
-from trainer.schedules.actions import Do
 from trainer.schedules.theory import bubble_formula, bubble_share
 from trainer.spec import JobSpec
+from trainer.step_time import left_out, step_ms
 
 MOST_CELLS = 128  # ranks drawn; the rest is a number
 
@@ -60,6 +61,9 @@ class Plan:
     step_ms: float | None  # None where the pace is real: it is for the run to tell
     sketch: Sketch | None
     memory: list[PlaceMemory]  # by place in the pipeline
+    traffic: dict[str, int | None]  # bytes that the busiest rank sends in a step, by axis; None where there are no formulas
+    waits_for_mirrors: bool  # which is not in `step_ms`
+    links_left_out: list[str]  # axes whose modelled links are not in `step_ms`
     command: str
     warnings: list[str] = field(default_factory=list)
 
@@ -82,6 +86,9 @@ class Plan:
             "theory": {"bubble_share": self.bubble_share, "formula": self.bubble_formula},
             "step_ms": self.step_ms,
             "memory": [place.as_dict() for place in self.memory],
+            "traffic": self.traffic,
+            "waits_for_mirrors": self.waits_for_mirrors,
+            "links_left_out": self.links_left_out,
             "command": self.command,
             "warnings": self.warnings,
         }
@@ -89,7 +96,7 @@ class Plan:
 
 def plan(spec: JobSpec) -> Plan:
     rows = _rows(spec)
-    share = bubble_share(spec)
+    share, memory = bubble_share(spec), _memory(spec)
     return Plan(
         spec=spec,
         ranks=spec.ranks,
@@ -97,18 +104,15 @@ def plan(spec: JobSpec) -> Plan:
         ranks_not_drawn=spec.ranks - sum(map(len, rows)),
         bubble_share=share,
         bubble_formula=bubble_formula(spec),
-        step_ms=_busy_ms(spec) / (1 - share) if spec.pace.is_emulated else None,
+        step_ms=step_ms(spec),
         sketch=sketch(spec),
-        memory=_memory(spec),
+        memory=memory,
+        traffic=sent_bytes(spec),
+        waits_for_mirrors=spec.ways == 2 and spec.pace.is_emulated,
+        links_left_out=left_out(spec),
         command=command_line(spec),
-        warnings=_warnings(spec) + slow_axes(spec),
+        warnings=_warnings(spec) + slow_axes(spec) + _beyond_card(memory, card_bytes(spec)),
     )
-
-
-def _busy_ms(spec: JobSpec) -> float:
-    """What every rank works in one step, on average where their stages are unequal."""
-    lasts = durations_ms(spec)
-    return spec.schedule.micro_batches * (lasts[Do.FORWARD] + lasts[Do.BACKWARD])
 
 
 def _memory(spec: JobSpec) -> list[PlaceMemory]:
@@ -117,6 +121,15 @@ def _memory(spec: JobSpec) -> list[PlaceMemory]:
     most = max((held.total for held in ranks), default=0)
     drawn = zip(stages_of(spec)[:MOST_CELLS], ranks[:MOST_CELLS], strict=False)
     return [PlaceMemory(stages, held, held.total / most) for stages, held in drawn]
+
+
+def _beyond_card(memory: list[PlaceMemory], card: float | None) -> list[str]:
+    """What the card that ranks stand for has no room for: the emulation runs all the same."""
+    most = max((place.held.total for place in memory), default=0)
+    if card is None or most <= card:
+        return []
+    return [f"A rank will have up to {size(most)} in memory, and the card has {size(card)}: there it would not fit. Activation "
+            "checkpointing, smaller micro-batches or a schedule that holds fewer would lower it."]
 
 
 def _rows(spec: JobSpec) -> list[list[Cell]]:

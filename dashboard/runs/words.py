@@ -35,6 +35,12 @@ def grid_words(spec: dict[str, Any]) -> str:
     return " × ".join(parts) or "1 rank"
 
 
+def axis_words(axes: str) -> str:
+    """"dp×cp" as "copies × context parts"."""
+    words = dict(_AXES) | {"pp": "pipeline", "mirror": "mirrored stages"}
+    return " × ".join(words[axis] for axis in axes.split("×"))
+
+
 def copies_words(spec: dict[str, Any]) -> str:
     """How ranks with copies of the same stages share their work, of a whole JobSpec; empty where each stage is on one."""
     grid = spec["grid"]

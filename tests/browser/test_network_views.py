@@ -133,6 +133,18 @@ def test_only_a_rank_that_is_later_than_every_other_is_the_latest(page):
     assert [(one["rank"], one["share"], one["medianNs"]) for one in found] == [(2, 0.5, 7), (1, 0, 4), (0, 0, 0)]
 
 
+def test_a_slow_rank_is_named_with_its_factor(page):
+    """As the recorder's figures say it; tests/stack/test_restarts.py holds these to 10 % of what a job ordered."""
+    with opened({}) as address:
+        page.goto(address)
+        one, none = page.evaluate("""async () => {
+          const { slowWords } = await import("/js/views/panels/stragglers.js");
+          return [slowWords([{ rank: 2, from_step: 8, factor: 1.4983 }]), slowWords([])];
+        }""")
+    assert one == "Rank 2 has computed 1.50 times as long as the others in every step since step 8."
+    assert none.startswith("No rank computes for longer")
+
+
 def test_the_page_matches_collectives_as_the_analysis_does(bench):
     """Two groups along tp; rank 3 comes 40 ns late, and the backend's name of the second group's sequence is the same."""
     found = bench.evaluate("""async () => {

@@ -1,4 +1,4 @@
-"""How lanes are arranged, found and compared: grouping, search, the longest chain, exposed communication, marks, the sheet."""
+"""How lanes are arranged, found and compared: grouping, search, the longest chain, marks, the sheet."""
 
 from __future__ import annotations
 
@@ -175,13 +175,6 @@ def test_the_longest_chain_of_a_step_is_followed_back_to_its_first_work(bench: P
     """)
     assert chain == [[0, 1, 0], [1, 1, 3], [1, 2, 0], [0, 2, 3]]
     assert total == length == 66e6
-
-
-def test_exposed_communication_is_what_no_work_covers(bench: Page) -> None:
-    assert run(bench, CHAIN + """
-      const { exposedNs } = b.exposed;
-      return [exposedNs(trace, 0, 0, 66e6) / 1e6, exposedNs(trace, 1, 0, 66e6) / 1e6, exposedNs(trace, 0, 44e6, 66e6) / 1e6];
-    """) == [3, 2, 1]
 
 
 def test_marks_are_kept_in_the_order_of_time_and_found_under_the_pointer(bench: Page) -> None:

@@ -74,6 +74,7 @@ def test_shared_experts(tmp_path: Path, grid: dict[str, int], capacity: float) -
     pytest.param({"dp": 2, "ep": 2, "pp": 2}, {"schedule": SPLIT_BACKWARD}, id="copies and stages"),
     pytest.param({"dp": 2, "ep": 2, "cp": 2}, {"splits": ZIGZAG}, id="copies and ring"),
     pytest.param({"ep": 4}, {"model": {"top_k": 1}}, id="one expert a token"),
+    pytest.param({"dp": 2, "ep": 2}, {"checkpointing": "layer"}, id="forwards run again"),
 ])
 def test_experts_in_products(tmp_path: Path, grid: dict[str, int], changes: dict[str, Any]) -> None:
     ran = run(job(grid, **changes), tmp_path).check()

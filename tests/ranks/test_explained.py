@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dashboard.runs.plan import plan
 from tests.ranks.explained import changed, measured
-from tests.ranks.launch import MOST_STOLEN, run
-from trainer import traffic
+from tests.ranks.launch import MOST_STOLEN
+from trainer.memory import predicted
 from trainer.presets import preset
 from trainer.spec import JobSpec
-from trainer.trace.kinds import Kind
 
 pytestmark = pytest.mark.ranks
 
 GAIN_TOLERANCE = 0.1
-STEP_TOLERANCE = 0.03
 SLOW = {"pace.forward_ms": "40.0", "pace.backward_ms": "80.0", "steps": "5"}  # so that late wake-ups weigh little
 
 # Planted: the job, the cause that has to come first, and the beginning of the remedy that is tried.
 PLANTED = {
     "few micro-batches": ("pipeline-1f1b", SLOW | {"schedule.micro_batches": "2"}, "bubble", "8 micro-batches"),
     "unequal stages": ("pipeline-by-hand", SLOW, "cuts", "Stages of 2, 2, 2, 2"),
+    "a slow rank": (
+        "pipeline-1f1b", SLOW | {"faults": '[{"kind": "slow-rank", "rank": 2, "step": 0, "factor": 1.6}]'}, "slow-rank", "Mend"),
     "slices across servers": (
         "tensor-across-servers", {"steps": "5", "links.size_factor": "60"}, "inside", "All 4 tensor slices"),
     "small messages on a ring": (
@@ -45,23 +43,18 @@ def test_what_was_planted_comes_first_and_the_gain_is_the_promised_one(case: str
     assert found["step_ms"] - then["step_ms"] == pytest.approx(remedy["gain_ms"], rel=GAIN_TOLERANCE)
 
 
-@pytest.mark.parametrize(("key", "sets"), [
-    ("allreduce-ring", {}), ("tensor-across-servers", {}), ("pipeline-dualpipe", {"grid.pp": "2"}),
-], ids=lambda given: given if isinstance(given, str) else "")
-def test_traffic_by_formulas_is_what_ranks_hand_to_allreduces(key: str, sets: dict[str, str], tmp_path: Path) -> None:
-    spec = changed(preset(key).spec, {"steps": "3", "pace.kind": "real", "links.kind": "real"} | sets)
-    ran = run(spec, tmp_path).check()
-    for rank in range(spec.ranks):
-        seen = Counter(span.bytes for span in ran.of(Kind.ALL_REDUCE) if (span.rank, span.step) == (rank, 2))
-        assert seen == traffic.of_copies(spec) + traffic.of_slices(spec)
-
-
-@pytest.mark.parametrize("key", ["pipeline-1f1b", "pipeline-by-hand"])
-def test_the_launch_pages_step_time_is_the_paced_runs(key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dashboard.runs.fleet.workers", lambda client=None: [])
-    spec = changed(preset(key).spec, SLOW)
-    found = undisturbed(spec, tmp_path)
-    assert found["step_ms"] == pytest.approx(plan(spec).step_ms, rel=STEP_TOLERANCE)
+def test_activations_near_the_cards_size_come_first_and_what_is_promised_is_then_free(tmp_path: Path) -> None:
+    sets = {"model.context": "128", "steps": "3", "pace.forward_ms": "5.0", "pace.backward_ms": "10.0"}
+    roomy = changed(preset("pipeline-gpipe").spec, sets)
+    card_mb = max(one.total for one in predicted(roomy)) / 0.9e6
+    spec = changed(roomy, {"pace.memory_mb": str(card_mb)})
+    found = measured(spec, tmp_path / "before")
+    first = found["causes"][0]
+    assert (first["key"], first["title"]) == ("memory", "Activations near the card's size")
+    assert first["remedies"]
+    for number, remedy in enumerate(first["remedies"]):
+        then = measured(changed(spec, remedy["sets"]), tmp_path / f"after-{number}")
+        assert found["held"] - then["held"] == pytest.approx(remedy["gain_bytes"], rel=GAIN_TOLERANCE)
 
 
 def undisturbed(spec: JobSpec, folder: Path) -> dict[str, Any]:

@@ -49,7 +49,10 @@ def settled(host: str, spec: JobSpec, folder: Path) -> Hosted:
     {"grid": {"dp": 2}, "splits": {"data": {"mode": "parameter-server"}}},
     {"grid": {"ep": 2}, "model": {**JOB["model"], "name": "moe", "experts": 4}},
     {"grid": {"pp": 4}, "schedule": {"name": "dualpipe", "micro_batches": 8}},
-], ids=["pp×dp", "pp×tp", "zero-1", "zero-3", "parameter-server", "experts", "both ways"])
+    {"grid": {"dp": 3}, "batch": 24, "collectives": {"all_reduce": "ring"}},
+    {"grid": {"dp": 3}, "batch": 24, "collectives": {"all_reduce": "ring"}, "splits": {"data": {"bucket_mb": 0.01}}},
+], ids=["pp×dp", "pp×tp", "zero-1", "zero-3", "parameter-server", "experts", "both ways", "three copies",
+        "three copies in many buckets"])
 def test_a_killed_rank_costs_steps_and_changes_nothing(host: str, tmp_path: Path, changes: dict[str, Any]) -> None:
     kill = [{"kind": "kill", "rank": 1, "step": 6}]
     whole = settled(host, job(**changes), tmp_path / "whole")

@@ -5,10 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from django.core.cache import cache
 
 from dashboard.runs import fleet
 from tests.people import People, gather
 from trainer.presets import PRESETS
+
+
+@pytest.fixture(autouse=True)
+def nobody_has_called_before():
+    """Calls are counted by person in the cache, and each test has the same persons."""
+    cache.clear()
 
 
 @pytest.fixture

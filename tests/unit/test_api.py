@@ -134,6 +134,9 @@ def test_the_description_covers_every_path_and_the_job(client):
         "runs/{run_id}/links/{link_id}", "runs/{run_id}/exports", "runs/{run_id}/exports/{key}",
         "runs/{run_id}/exports/{key}/file", "runs/{run_id}/picture", "runs/{run_id}/comments",
         "runs/{run_id}/comments/{comment_id}",
+        "bulk", "views", "views/{view_id}", "notices", "notices/read", "teams", "teams/{team_id}",
+        "teams/{team_id}/members/{name}", "teams/{team_id}/invitations", "teams/{team_id}/invitations/{invitation_id}",
+        "teams/{team_id}/webhooks", "teams/{team_id}/webhooks/{hook_id}",
     }
     assert described["components"]["securitySchemes"]["Token"] == {"type": "http", "scheme": "bearer"}
     body = described["paths"]["/api/v1/runs"]["post"]["requestBody"]["content"]["application/json"]["schema"]

@@ -20,7 +20,8 @@ from trainer.trace.store import StoreWriter
 
 def rows(seed, mean_ms, steps=60, loss=5.0):
     dice = np.random.default_rng(seed)
-    return [{"step": step, "complete": True, "loss": loss / (step + 1), "bubble_share": 0.28, "samples_per_second": 48.0,
+    return [{"step": step, "complete": True, "loss": loss / (step + 1), "bubble_share": 0.28, "exposed_share": 0.1,
+             "samples_per_second": 48.0,
              "period_ns": int(1e6 * dice.normal(mean_ms, 5)) if step else 10**12} for step in range(steps)]
 
 
@@ -71,12 +72,13 @@ def line(found, key):
 
 
 def test_a_difference_is_told_from_scatter_and_the_first_step_is_left_out(pair):
-    found = line(comparison.compare(pair, [rows(1, 100), rows(2, 120)]), "period_ns")
-    assert found.values == pytest.approx([100e6, 120e6], rel=0.02)
-    assert found.changes == [0, pytest.approx(0.2, abs=0.03)]
+    for run, seconds in zip(pair, (0.1, 0.12), strict=True):
+        run.figures["step_seconds"] = seconds
+    found = line(comparison.compare(pair, [rows(1, 100), rows(2, 120)]), "step_seconds")
+    assert (found.values, found.changes) == ([0.1, 0.12], [0, pytest.approx(0.2)])
     assert found.p[0] is None and found.p[1] < 1e-6
     assert found.cells[1][2] == "differs, p < 0.001"
-    same = line(comparison.compare(pair, [rows(1, 100), rows(2, 100)]), "period_ns")
+    same = line(comparison.compare(pair, [rows(1, 100), rows(2, 100)]), "step_seconds")
     assert same.p[1] > comparison.SIGNIFICANT
     assert same.cells[1][2].startswith("within the scatter, p = ")
 
@@ -84,7 +86,9 @@ def test_a_difference_is_told_from_scatter_and_the_first_step_is_left_out(pair):
 def test_steps_with_gaps_are_not_counted(pair):
     broken = rows(1, 100)
     broken[5] |= {"complete": False, "period_ns": 10**12}
-    assert line(comparison.compare(pair, [broken, rows(1, 100)]), "period_ns").values[0] == pytest.approx(100e6, rel=0.02)
+    other = rows(2, 100)
+    whole, with_gap = (line(comparison.compare(pair, [first, other]), "step_seconds").p[1] for first in (rows(1, 100), broken))
+    assert with_gap == pytest.approx(whole, abs=0.1), "a step of 1,000 s would drown all others"
 
 
 def test_figures_without_steps_have_a_change_and_no_p(pair):
@@ -113,6 +117,7 @@ def test_the_page_and_the_api_show_them(client, pair, home):
         writer.passed("1-0")
         writer.add_steps(rows(1, mean))
         writer.seal(complete=True)
+        Run.objects.filter(pk=run.pk).update(figures=run.figures | {"step_seconds": mean / 1000})
     query = "&".join(f"run={run.pk}" for run in pair)
     text = client.get(f"/runs/compare/?{query}").content.decode()
     for shown in ("schedule.name", "differs, p &lt; 0.001", "+20", pair[0].name, "Paced time."):

@@ -1,10 +1,12 @@
 """Explain names what costs most, on steps in which one cause was planted, and its pieces are the whole step."""
 
 import json
+from dataclasses import asdict
 
 import pytest
 
 from dashboard.charts.explain import explanation
+from dashboard.charts.explain.memory import watched_ranks
 from dashboard.charts.explain.pieces import step_ms
 from dashboard.charts.explain.remedies import balanced
 from dashboard.charts.panels import explain as explain_panel
@@ -12,6 +14,7 @@ from dashboard.charts.panels import panels_of
 from dashboard.runs.intake import as_value, checked, with_changes
 from trainer.emulate.durations import durations_ms
 from trainer.grid import Grid
+from trainer.memory import predicted
 from trainer.presets import PRESETS, preset
 from trainer.schedules import stages_of
 from trainer.schedules.actions import Do
@@ -34,6 +37,7 @@ def rows(spec, slow_ranks=None, messages_ms=0.0, between_ms=3.0, steps=5):
     return [{
         "step": step, "complete": True, "work_start_ns": step * period_ms * 1e6,
         "work_end_ns": (step * period_ms + extent_ms) * 1e6, "period_ns": period_ms * 1e6, "busy_ns": [ms * 1e6 for ms in busy],
+        "recorded_spans": [100] * spec.ranks,
     } for step in range(steps)]
 
 
@@ -118,11 +122,62 @@ def test_a_slow_rank_is_named_and_gets_fewer_layers():
     assert fewer["sets"] == {"schedule.layers": "[4, 4, 3, 5]"}
 
 
-def test_at_real_pace_work_is_what_was_measured():
+def test_at_real_pace_work_is_what_was_measured_less_what_recording_it_took():
     paced = spec_of()
     real = paced.model_copy(update={"pace": paced.pace.model_copy(update={"kind": "real"})})
-    ms = [[piece["ms"] for piece in explanation(spec, rows(paced))["pieces"]] for spec in (real, paced)]
-    assert ms[0] == pytest.approx(ms[1])
+    seen = [row | {"recorded_spans": [10_000, 2_000, 9_000, 9_000]} for row in rows(paced)]
+    at_pace, measured = ({piece["key"]: piece for piece in explanation(spec, seen)["pieces"]} for spec in (paced, real))
+    watching = measured.pop("watching")
+    assert watching["ms"] == pytest.approx(11.0) and "10,000 spans" in watching["says"]
+    assert measured["work"]["ms"] + watching["ms"] == pytest.approx(at_pace["work"]["ms"])
+    assert [piece["ms"] for key, piece in measured.items() if key != "work"] == pytest.approx(
+        [piece["ms"] for key, piece in at_pace.items() if key != "work"])
+
+
+def held_by(spec, scale=1.0):
+    """Each place's memory, as formulas have it."""
+    return {place: {kind: scale * held for kind, held in asdict(one).items()} for place, one in enumerate(predicted(spec))}
+
+
+def of_card(spec, share):
+    """The job on a card of which its fullest rank takes `share`."""
+    most_mb = max(one.total for one in predicted(spec)) / 1e6
+    return spec.model_copy(update={"pace": spec.pace.model_copy(update={"memory_mb": most_mb / share})})
+
+
+def test_activations_near_the_cards_size_come_first_and_what_lowers_them_is_what_formulas_say():
+    spec = of_card(preset("pipeline-gpipe").spec.model_copy(update={"model": preset("pipeline-gpipe").spec.model.model_copy(
+        update={"context": 256})}), 0.9)
+    found = explanation(spec, rows(spec), held_by(spec))
+    cause = found["causes"][0]
+    assert (cause["key"], cause["title"]) == ("memory", "Activations near the card's size")
+    assert cause["share"] == pytest.approx(0.9) and cause["says"] in found["words"]
+    gains = [one["gain_bytes"] for one in cause["remedies"]]
+    assert gains == sorted(gains, reverse=True) and gains[-1] > 0
+    checkpointing = next(one for one in cause["remedies"] if one["title"] == "Activation checkpointing")
+    assert checkpointing["costs_ms"] > 0
+    assert "naive" not in " ".join(one["title"] for one in cause["remedies"]), "it would take three times as long"
+    for one in cause["remedies"]:
+        changed = checked(with_changes(spec.model_dump(), {path: as_value(text) for path, text in one["sets"].items()}))
+        then = max(sum(kinds.values()) for kinds in held_by(changed).values())
+        assert cause["bytes"] - then == pytest.approx(one["gain_bytes"])
+
+
+def test_memory_is_no_cause_with_room_left_or_without_a_card():
+    spec = preset("pipeline-gpipe").spec
+    assert watched_ranks(spec) == frozenset() and watched_ranks(of_card(spec, 0.9)) == {0, 1, 2, 3}
+    for given in (spec, of_card(spec, 0.7)):
+        assert "memory" not in {cause["key"] for cause in explanation(given, rows(given), held_by(given))["causes"]}
+    too_much = of_card(spec, 0.9)
+    says = explanation(too_much, [], held_by(too_much, 1.2))["causes"][0]["says"]
+    assert says.endswith("It does not fit.")
+
+
+def test_a_slow_rank_that_the_job_orders_is_mended_by_not_ordering_it():
+    faults = [{"kind": "slow-rank", "rank": 2, "step": 0, "factor": 1.5}, {"kind": "slow-rank", "rank": 0, "step": 3}]
+    spec = spec_of(model={"name": "gpt", "layers": 16}, schedule={"micro_batches": 16}, faults=faults)
+    mend = explanation(spec, rows(spec, {2: 1.5}))["causes"][0]["remedies"][0]
+    assert [fault["rank"] for fault in json.loads(mend["sets"]["faults"])] == [0]
 
 
 def test_layers_are_dealt_so_that_the_longest_stage_is_short():

@@ -70,7 +70,8 @@ def stored(home, run, frames, most_spans=500, complete=True):
 
 def step_row(step):
     return {"step": step, "start_ns": step, "end_ns": step + 9, "duration_ns": 9, "period_ns": 9, "work_start_ns": None,
-            "work_end_ns": None, "bubble_share": None if step == 3 else 0.25, "ideal_share": 1 / 3, "busy_ns": [1, 2, 3, 4],
+            "work_end_ns": None, "bubble_share": None if step == 3 else 0.25, "ideal_share": 1 / 3, "exposed_share": 0.125,
+            "busy_ns": [1, 2, 3, 4],
             "wait_ns": [0] * 4, "collective_ns": [5] * 4, "loss": 2.5, "samples": 32.0, "learning_rate": 1e-3, "grad_norm": None,
             "samples_per_second": 48.0, "complete": True}
 

@@ -177,12 +177,14 @@ def test_the_summary_takes_medians_and_the_first_and_last_loss():
         shares = {"bubble_share": bubble, "ideal_share": ideal}
         talk = {"communication_ns": [30, 10], "hidden_ns": [step, 0], "collective_ns": [step, 0], "end_apart_ns": 5 * step}
         talk["end_off_ns"] = [-step, step, None]
+        talk |= {"exposed_share": step / 10, "samples_per_second": bubble and 10 * bubble}
         talk["busy_ns"] = [20, 20, 30 if step else 20]
         summary.add({"step": step, "period_ns": duration, "loss": loss, "complete": True, **shares, **talk})
     assert summary.as_dict() == {
         "bubble_share": 0.3, "bubble_share_ideal": pytest.approx(3 / 7), "loss_first": 2.0, "loss_last": 1.0,
         "step_seconds": 2.5, "steps_figured": 4, "overlap_share": 6 / 160, "ends_apart_ns": 10.0,
         "clock_residual_ns": 2.0,
+        "exposed_share": pytest.approx(0.15), "samples_per_second": 3.0,
         "slow_ranks": [{"rank": 2, "from_step": 1, "factor": 1.5}],
     }
 
@@ -212,7 +214,7 @@ def test_every_figure_of_a_row_and_of_a_run_has_its_definition():
     assert set(row) == set(STEP_DEFINITIONS)
     assert set(RunFigures().as_dict()) < set(RUN_DEFINITIONS)
     assert all(definition.title and definition.definition.endswith(".") for definition in DEFINITIONS.values())
-    assert not set(STEP_DEFINITIONS) & set(RUN_DEFINITIONS) - {"bubble_share"}
+    assert not set(STEP_DEFINITIONS) & set(RUN_DEFINITIONS) - {"bubble_share", "exposed_share", "samples_per_second"}
 
 
 def test_a_rank_is_slow_for_as_long_as_it_is():

@@ -152,6 +152,24 @@ def test_the_check_tells_what_the_job_will_be(client):
     assert not Run.objects.exists()
 
 
+def test_the_check_tells_what_goes_along_each_axis_and_what_modelled_links_take(client):
+    far = {"grid.dp": "2", "links.kind": "modelled", "links.size_factor": "40", "placement.gpus_per_server": "1"} | {
+        f"collectives.{name}": "auto" for name in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")}
+    found = check(client, **far)
+    assert list(found["traffic"]) == ["dp", "pp"]
+    assert found["traffic"]["pp"] == 2 * 8 * 2 * 32 * 32 * 4, "forth and back, micro-batches of two samples"
+    sent_ms = 2 * 32 * 32 * 4 * 40 / 50e6 * 1000
+    assert found["step_ms"] > 11 * 60 + 6 * sent_ms, "three hand-offs each way at a thousandth of 50 GB/s"
+    assert "a step and rank" in found["html"] and found["links_left_out"] == []
+    old = check(client, **far | {"splits.data.mode": "everyone"})
+    assert old["links_left_out"] == ["dp"] and "without the modelled links along copies" in old["html"]
+
+
+def test_a_job_that_its_card_has_no_room_for_is_warned_of(client):
+    assert any("would not fit" in said for said in check(client, **{"pace.memory_mb": "0.1"})["warnings"])
+    assert not any("would not fit" in said for said in check(client, **{"pace.memory_mb": "100"})["warnings"])
+
+
 def test_the_check_knows_no_time_where_nothing_is_paced(client):
     assert check(client, **{"pace.kind": "real"})["step_ms"] is None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -17,8 +17,10 @@ from trainer.collectives.exchange import Exchange, Trip
 from trainer.collectives.operators import Request, request_of
 from trainer.collectives.plans import ALGORITHMS, plan_of
 from trainer.collectives.plans.plan import Plan
+from trainer.collectives.ported import Network, ranked, together
 from trainer.emulate.link_classes import LOOPBACK
 from trainer.emulate.links import Links
+from trainer.grid import AXES, Grid
 from trainer.probes.c10d import Call
 from trainer.trace.columns import Row
 
@@ -84,16 +86,30 @@ class OwnCollectives:
         return self._chosen[shape]
 
     def _quickest(self, request: Request, exchange: Exchange, axis: str) -> Plan:
-        plans = [plan_of(request.collective, name, exchange.size, request.root) for name in ALGORITHMS[request.collective]]
-        links, ranks = self._links, exchange.ranks
-        ranked = by_cost(plans, request.size_bytes, lambda one, other: (
-            LOOPBACK if links is None else links.as_counted(ranks[one], ranks[other])))
-        (best_seconds, best), *others = ranked
+        links, root = self._links, request.root
+        if links is None:
+            plans = [plan_of(request.collective, name, exchange.size, root) for name in ALGORITHMS[request.collective]]
+            found, by = by_cost(plans, request.size_bytes, lambda one, other: LOOPBACK), "α and β of the loopback device"
+        else:
+            groups = self._at_once(links, exchange, axis)
+            found = ranked(Network(links.spec, links.as_counted), groups, request.collective, request.size_bytes, root)
+            beside = f", with {len(groups) - 1} groups beside it" if len(groups) > 1 else ""
+            by = f"α, β and shared ports of the modelled links{beside}"
+        (best_seconds, best), *others = found
         rest = ", ".join(f"{plan.algorithm} {_short(duration)}" for duration, plan in others)
         self._say(f"{request.collective.replace('_', '-')} of {request.size_bytes} bytes over {axis}: {best.algorithm}, "
-                  f"{_short(best_seconds)} by α and β of {'the loopback device' if links is None else 'the modelled links'}"
-                  + (f"; {rest}" if rest else ""))
+                  f"{_short(best_seconds)} by {by}" + (f"; {rest}" if rest else ""))
         return best
+
+    @staticmethod
+    def _at_once(links: Links, exchange: Exchange, axis: str) -> list[Sequence[int]]:
+        """Groups along the same axes, which do the same at about the same time, as far as they share ports. They are the same
+        for all ranks of the axes, so all of them choose alike."""
+        axes, grid = axis.split("×"), Grid.of(links.spec.grid)
+        if not set(axes) <= set(AXES):
+            return [exchange.ranks]
+        groups = [group for group in grid.groups(*axes) if len(group) == exchange.size]
+        return together(Network(links.spec, links.as_counted), groups) if groups else [exchange.ranks]
 
 
 class _Queue:

@@ -30,11 +30,16 @@ _PIXELS, _DIGITS = 784, 10
 
 @dataclass(frozen=True)
 class Device:
-    """Peak rates as the maker states them, without sparsity: FLOP/s by precision, and of its memory."""
+    """Peak rates as the maker states them, without sparsity: FLOP/s by precision, and of its memory; and its memory's size.
+
+    `source` is the data sheet that says so.
+    """
 
     word: str
     flops_per_second: Mapping[str, float]
     bytes_per_second: float
+    memory_bytes: float
+    source: str
 
     def seconds(self, work: Work, precision: str) -> float:
         return max(work.flops / (self.flops_per_second[precision] * COMPUTE_EFFICIENCY),
@@ -47,12 +52,25 @@ class Work:
     bytes: float
 
 
+# bf16 by tensor cores, at half of what data sheets state with sparsity. float32 and float64 without them: torch multiplies
+# float32 matrices as TF32 only where it is told to (then 494.7, 156 and 1,125 TFLOP/s), which no job here does.
 DEVICES: Mapping[str, Device] = MappingProxyType({
-    "h100": Device("H100 SXM", {"bf16": 989e12, "float32": 67e12, "float64": 34e12}, 3.35e12),
-    "a100": Device("A100 SXM 80 GB", {"bf16": 312e12, "float32": 19.5e12, "float64": 9.7e12}, 2.04e12),
-    "b200": Device("B200", {"bf16": 2250e12, "float32": 75e12, "float64": 37e12}, 8e12),
+    "h100": Device("H100 SXM", {"bf16": 989e12, "float32": 67e12, "float64": 34e12}, 3.35e12, 80e9,
+                   "NVIDIA H100 Tensor Core GPU Datasheet: H100 SXM, 1,979 TFLOP/s BF16 with sparsity"),
+    "a100": Device("A100 SXM 80 GB", {"bf16": 312e12, "float32": 19.5e12, "float64": 9.7e12}, 2.039e12, 80e9,
+                   "NVIDIA A100 Tensor Core GPU Datasheet: A100 80GB SXM"),
+    # Of the eight GPUs of an HGX B200 an eighth: 36 PFLOP/s BF16 with sparsity, 600 TFLOP/s FP32, 296 TFLOP/s FP64.
+    "b200": Device("B200", {"bf16": 2250e12, "float32": 75e12, "float64": 37e12}, 8e12, 180e9,
+                   "NVIDIA Blackwell Datasheet: HGX B200, 1.44 TB of memory for eight GPUs"),
 })
 _ITEM_BYTES = {"bf16": 2, "float32": 4, "float64": 8}
+
+
+def card_bytes(spec: JobSpec) -> float | None:
+    """Memory of the card that a rank stands for; None where the job names neither a card nor a size."""
+    if spec.pace.memory_mb:
+        return spec.pace.memory_mb * 1e6
+    return DEVICES[spec.pace.device].memory_bytes if spec.pace.kind == "device" else None
 
 
 def device_seconds(spec: JobSpec) -> tuple[float, float, float]:

@@ -19,7 +19,8 @@ class LinkClass:
         return self.latency_seconds + size_bytes / self.bytes_per_second
 
 
-# Decimal units, one direction of one port, as their makers count them.
+# Decimal units, as their makers count them and as one direction of a port: for NVLink and PCIe that is generous by two, since
+# they count both directions of all links (NVIDIA H100 and Blackwell data sheets: 900 and 1,800 GB/s).
 CLASSES: Mapping[str, LinkClass] = MappingProxyType({
     "nvlink-4": LinkClass("NVLink 4", 5e-6, 900e9),
     "nvlink-5": LinkClass("NVLink 5", 5e-6, 1800e9),

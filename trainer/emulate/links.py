@@ -76,19 +76,19 @@ class Links:
 
     def __init__(self, spec: JobSpec, rank: int, book: Path):
         self._rank = rank
-        self._spec, self._placement = spec, Placement.of(spec.grid, spec.placement)
+        self.spec, self._placement = spec, Placement.of(spec.grid, spec.placement)
         self._ports = Ports(spec, self._placement)
         self._book = PortBook(book, self._ports.count)
         self.slowed: dict[tuple[int, int | None], float] = {}  # by two ranks, or one and None for all of its links
 
     @property
     def words(self) -> str:
-        links = self._spec.links
+        links = self.spec.links
         return f"modelled, {links.slow_down:g} times slower; sizes count {links.size_factor:g} times"
 
     def as_counted(self, source: int, target: int) -> LinkClass:
         """The link as a payload's bytes see it: slowed down, by faults as well, and of sizes that count for more."""
-        link, slower = link_as_counted(self._spec, self._placement, source, target), self._slowness(source, target)
+        link, slower = link_as_counted(self.spec, self._placement, source, target), self._slowness(source, target)
         return LinkClass(link.word, link.latency_seconds * slower, link.bytes_per_second / slower)
 
     def _slowness(self, source: int, target: int) -> float:

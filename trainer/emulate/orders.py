@@ -11,13 +11,15 @@ from trainer.part import Part
 
 class Pace(Part):
     """`real` slows nothing. `paced` stretches every action of a stage to a modelled duration, the same for each rank's even
-    share of the layers; `device` to what a named card would take for it (trainer.emulate.devices), times `slow_down`."""
+    share of the layers; `device` to what a named card would take for it (trainer.emulate.devices), times `slow_down`.
+    What ranks have in memory is held against `memory_mb`, or if that is 0 against the named card's own memory."""
 
     kind: Literal["real", "paced", "device"] = "real"
     forward_ms: Annotated[float, Field(gt=0, le=60_000)] = 20.0
     backward_ms: Annotated[float, Field(gt=0, le=60_000)] = 40.0
     device: Literal["h100", "a100", "b200"] = "h100"
     slow_down: Annotated[float, Field(ge=1, le=1e9)] = 100_000.0
+    memory_mb: Annotated[float, Field(ge=0, le=1e9)] = 0.0
 
     @property
     def is_emulated(self) -> bool:

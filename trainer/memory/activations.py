@@ -54,11 +54,12 @@ def stage_bytes(spec: JobSpec, layers: int, ends: Ends) -> StageBytes:
 
 
 def hand_off_bytes(spec: JobSpec) -> int:
-    """What one stage hands on to the next of one micro-batch, and the next one's gradient back."""
+    """What one stage hands on to the next of one micro-batch, and the next one's gradient back; under bf16 that is float32."""
+    element = ELEMENT_BYTES.get(spec.precision, 4)
     if isinstance(spec.model, Perceptron):
-        return spec.micro_batch_samples * spec.model.width * ELEMENT_BYTES[spec.precision]
+        return spec.micro_batch_samples * spec.model.width * element
     tokens = spec.model.context // spec.sequence_parts
-    return spec.micro_batch_samples * tokens * spec.model.width * ELEMENT_BYTES[spec.precision]
+    return spec.micro_batch_samples * tokens * spec.model.width * element
 
 
 def sample_bytes(spec: JobSpec) -> int:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from trainer.schedules.actions import Action, Do, Schedule, homes, needs
+
+HandOff = Callable[[int, int], float]
+Longer = Callable[[Action, float], float]
 
 
 @dataclass(frozen=True)
@@ -52,21 +55,23 @@ class Stuck(ValueError):
 
 
 def simulate(
-    schedule: Schedule, durations: Mapping[Do, float], hand_off: float = 0.0, side_by_side: bool = False,
+    schedule: Schedule, durations: Mapping[Do, float], hand_off: float | HandOff = 0.0, side_by_side: bool = False,
     together: float | None = None, shares: Sequence[float] = (), slowness: Sequence[float] = (),
+    longer: Longer | None = None,
 ) -> Simulation:
     """Run `schedule` by the clock.
 
-    Every stage takes `durations`, or with `shares` its share of them, and with `slowness` its rank's multiple of that.
-    `hand_off` passes between the end of an action and the earliest start of one that needs it on
-    another rank. With `side_by_side` a rank's forwards and backwards are two queues that do not
-    wait for each other, as on a device that has room for both. `together` is what an action that is
-    meant to run with the next one takes together with it (DualPipe's F&B); without it they take turns.
+    Every stage takes `durations`, or with `shares` its share of them, and with `slowness` its rank's multiple of that;
+    `longer` says of an action and what it would take so what it takes indeed. `hand_off` passes between the end of an action
+    and the earliest start of one that needs it on another rank; a function gets both ranks. With `side_by_side` a rank's
+    forwards and backwards are two queues that do not wait for each other, as on a device that has room for both. `together`
+    is what an action that is meant to run with the next one takes together with it (DualPipe's F&B); without it they take turns.
     """
     queues = [(rank, queue) for rank, actions in enumerate(schedule) for queue in _queues(actions, side_by_side)]
     stages = 1 + max(action.stage for actions in schedule for action in actions)
     home = homes(schedule)
     position, free = [0] * len(queues), [0.0] * len(queues)
+    passes: HandOff = hand_off if callable(hand_off) else lambda one, other: hand_off
     ended: dict[tuple[Do, int, int], float] = {}
     timed: list[Timed] = []
     moved = True
@@ -77,12 +82,13 @@ def simulate(
                 first = queue[position[number]]
                 pair = together is not None and first.with_next
                 group = queue[position[number]: position[number] + (2 if pair else 1)]
-                ready = [_ready(action, rank, stages, home, ended, hand_off) for action in group]
+                ready = [_ready(action, rank, stages, home, ended, passes) for action in group]
                 if None in ready:
                     break
                 start = max(free[number], *(moment for moment in ready if moment is not None))
                 share = (shares[first.stage] if shares else 1) * (slowness[rank] if slowness else 1)
                 lasts = together / 2 if together is not None and pair else durations[first.do] * share
+                lasts = longer(first, lasts) if longer else lasts
                 for action in group:
                     timed.append(Timed(rank, action, start, start := start + lasts))
                 free[number] = start
@@ -108,7 +114,7 @@ def _queues(actions: list[Action], side_by_side: bool) -> list[list[Action]]:
 
 def _ready(
     action: Action, rank: int, stages: int, home: dict[tuple[int, int], int], ended: dict[tuple[Do, int, int], float],
-    hand_off: float,
+    passes: HandOff,
 ) -> float | None:
     """When what `action` needs is there; None as long as it is not done."""
     need = needs(action, stages)
@@ -118,7 +124,8 @@ def _ready(
     end = ended.get((do, stage, action.micro_batch))
     if end is None:
         return None
-    return end if home[stage, action.micro_batch] == rank else end + hand_off
+    source = home[stage, action.micro_batch]
+    return end if source == rank else end + passes(source, rank)
 
 
 def _peak_held(timed: list[Timed], rank: int) -> int:

@@ -77,6 +77,7 @@ class Averaged:
     def __init__(self, module: nn.Module, group: dist.ProcessGroup, axis: str, bucket_mb: float):
         self.module, self.axis = module, axis
         self._ddp = DistributedDataParallel(module, process_group=group, bucket_cap_mb=bucket_mb)
+        self._settle_buckets()
 
     @property
     def bucket_bytes(self) -> int:
@@ -107,6 +108,18 @@ class Averaged:
         ready_ns = time.monotonic_ns()
         torch.autograd.backward(list(gradients), list(gradients.values()))
         return ready_ns if average else time.monotonic_ns()
+
+    def _settle_buckets(self) -> None:
+        """DDP packs its buckets anew behind its first backward, in the order in which gradients came, and with them the order of
+        a sum's terms. That would be different in the first step after a restart alone, so a backward of zeros comes first."""
+        ignored = self._ddp.parameters_to_ignore
+        learned = [parameter for name, parameter in self.module.named_parameters()
+                   if parameter.requires_grad and name not in ignored]
+        self._expect_gradients()
+        torch.stack([(parameter * 0).sum() for parameter in learned]).sum().backward()
+        self._ddp.reducer._rebuild_buckets()
+        for parameter in learned:
+            parameter.grad = None
 
     def _expect_gradients(self) -> None:
         """What DDP does at the end of a forward that is followed by its backward at once.

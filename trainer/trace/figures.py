@@ -54,6 +54,15 @@ RUN_DEFINITIONS = {
     ),
     "loss_first": Definition("First loss", "loss", "The loss of the first step that reported one."),
     "loss_last": Definition("Last loss", "loss", "The loss of the latest step that reported one."),
+    "exposed_share": Definition(
+        "Communication not hidden", "share",
+        "The part of a step in which a rank communicates and computes nothing, the mean over ranks; the median over steps.",
+        "median over steps of (Σ communication − Σ hidden communication) / (ranks × extent)",
+    ),
+    "samples_per_second": Definition(
+        "Samples per second", "1/s", "How fast steps went through their samples; the median over steps.",
+        "median over steps of samples / step time",
+    ),
     "step_seconds": Definition(
         "Step time", "s", "How long after one step the next one is through; the median over steps.",
         "median over steps of (end of the step − end of the step before)",
@@ -107,6 +116,7 @@ STEP_DEFINITIONS = {
     "ideal_share": Definition(
         "Bubble, of the ideal", "share", "The same idle time as a share of the time that the work alone takes.", "Σ idle / Σ busy"
     ),
+    "recorded_spans": Definition("Recorded spans", "count", "How many spans each rank recorded of the step."),
     "busy_ns": Definition("Busy", "ns", "Time in forwards and backwards, for each rank.", "Σ durations of forward and backward"),
     "wait_ns": Definition("Waiting", "ns", "Time in which compute stood still until a sender had sent, for each rank."),
     "collective_ns": Definition("In collectives", "ns", "Time in collectives, waiting for others included, for each rank."),
@@ -118,6 +128,12 @@ STEP_DEFINITIONS = {
         "Hidden communication", "ns",
         "The part of the communication during which the rank computed, for each rank; its share is how well the two overlap.",
         "time in which a rank both communicates and computes",
+    ),
+    "exposed_share": Definition(
+        "Communication not hidden", "share",
+        "The part of the step in which a rank sends, receives or takes part in a collective while it computes nothing; the mean "
+        "over ranks.",
+        "(Σ communication − Σ hidden communication) / (ranks × extent)",
     ),
     "transfer_ns": Definition(
         "Transfer", "ns",
@@ -200,14 +216,8 @@ def bubble_shares(busy_ns: float, ranks: int, window_ns: float) -> tuple[float, 
     return idle_ns / (ranks * window_ns), idle_ns / busy_ns
 
 
-# Of a step, worked out by a run's page from the spans that it holds (static/js/timeline/exposed.js, static/js/views/now.js).
+# Of a step, worked out by a run's page from the step's row (static/js/views/now.js).
 PAGE_DEFINITIONS = {
-    "exposed_share": Definition(
-        "Communication not hidden", "share",
-        "The part of a step in which a rank sends, receives or takes part in a collective while it computes nothing; "
-        "the mean over ranks.",
-        "mean over ranks of (time in communication and not in compute) / (end − start)",
-    ),
     "slowest_rank": Definition(
         "Slowest rank", "rank", "The rank that spent the most time of a step in forwards and backwards: the others wait for it.",
         "the rank of max busy; beside it max busy / median busy",

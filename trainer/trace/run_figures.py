@@ -24,7 +24,7 @@ class RunFigures:
         self._last_loss: tuple[float, float] = (-1.0, math.nan)
         self._complete = 0
         self._communication_ns = self._hidden_ns = 0
-        self._end_apart_ns = array("d")
+        self._end_apart_ns, self._exposed, self._rate = array("d"), array("d"), array("d")
         self._end_off_ns: deque[list[int | None]] = deque(maxlen=RESIDUAL_STEPS)
         self._stragglers = Stragglers()
 
@@ -39,6 +39,9 @@ class RunFigures:
         self._stragglers.add(row["step"], row["busy_ns"])
         self._communication_ns += sum(row["communication_ns"])
         self._hidden_ns += sum(row["hidden_ns"])
+        for values, name in ((self._exposed, "exposed_share"), (self._rate, "samples_per_second")):
+            if row[name] is not None:
+                values.append(row[name])
         if any(row["collective_ns"]):
             self._end_apart_ns.append(row["end_apart_ns"])
             self._end_off_ns.append(row["end_off_ns"])
@@ -52,6 +55,8 @@ class RunFigures:
             "bubble_share": _median(self._bubble),
             "bubble_share_ideal": _median(self._ideal),
             "overlap_share": self._hidden_ns / self._communication_ns if self._communication_ns else None,
+            "exposed_share": _median(self._exposed),
+            "samples_per_second": _median(self._rate),
             "ends_apart_ns": _median(self._end_apart_ns),
             "clock_residual_ns": residual_ns(self._end_off_ns),
             "loss_first": _finite(self._first_loss[1]),

@@ -15,7 +15,7 @@ from trainer.trace.frame import BrokenFrame, Frame
 from trainer.trace.kinds import Kind
 
 _COUNTERS = ("loss", "samples", "learning_rate", "grad_norm")
-_BY_RANK = ("busy_ns", "wait_ns", "collective_ns", "communication_ns", "hidden_ns", "transfer_ns", "late_ns")
+_BY_RANK = ("recorded_spans", "busy_ns", "wait_ns", "collective_ns", "communication_ns", "hidden_ns", "transfer_ns", "late_ns")
 MOST_OPEN_SPANS = 2_000_000  # then the oldest open step is given up as incomplete: a silent rank must not fill the memory
 
 
@@ -155,6 +155,7 @@ class StepFigures:
             "bubble_share": bubble,
             "ideal_share": ideal,
             **figures.by_rank,
+            "exposed_share": figures.exposed_share if complete and figures.is_seen else None,
             "end_apart_ns": figures.end_apart_ns,
             "end_off_ns": figures.end_off_ns,
             # JSON has no NaN: a loss that is none is shown as missing
@@ -178,6 +179,13 @@ class _Figures:
             self.end_ns = max(int(table.end_ns[at]), self.work_end_ns)
             self.end_apart_ns = int(table.end_apart_ns[at])
         self.is_seen, self.has_work = self.end_ns > -FAR_NS, self.work_end_ns > self.work_start_ns
+
+    @property
+    def exposed_share(self) -> float | None:
+        """Mean over ranks of the part of the step's extent in which one communicates and does not compute."""
+        exposed_ns = sum(self.by_rank["communication_ns"]) - sum(self.by_rank["hidden_ns"])
+        extent_ns = len(self.by_rank["busy_ns"]) * (self.end_ns - self.start_ns)
+        return exposed_ns / extent_ns if extent_ns > 0 else None
 
     def extent(self) -> dict[str, int | None]:
         return {

@@ -7,56 +7,24 @@ from collections import Counter
 from dashboard.charts.explain.remedy import Remedy
 from dashboard.charts.explain.seen import Seen
 from trainer import traffic
-from trainer.collectives.cost import LinkOf, by_cost, chunk_bytes
 from trainer.collectives.plans import ALGORITHMS, plan_of
-from trainer.collectives.plans.plan import Plan
-from trainer.emulate.link_classes import LinkClass
-from trainer.emulate.links import Ports
+from trainer.collectives.ported import Network, ranked, repeated
 from trainer.grid import Grid, averaging_axes
-from trainer.placement import Placement, link_as_counted, slow_axes
+from trainer.placement import slow_axes
 from trainer.spec import JobSpec
-
-MOST_SIMULATED = 64  # AllReduces of one size; the rest takes as long on average
 
 
 def step_ms(spec: JobSpec, algorithm: str, ranks: list[int], messages: Counter[int]) -> float:
     """Of all AllReduces of a step among `ranks`, one behind the other, as the emulated links let them through.
 
-    `messages` are sizes in bytes and how often each. "auto" is for each size what is the quickest by α and β alone.
+    `messages` are sizes in bytes and how often each. "auto" is for each size what ranks choose.
     """
-    placement = Placement.of(spec.grid, spec.placement)
-
-    def link_of(one: int, other: int) -> LinkClass:
-        return link_as_counted(spec, placement, ranks[one], ranks[other])
-
-    names = ALGORITHMS["all_reduce"] if algorithm == "auto" else (algorithm,)
-    plans = [plan_of("all_reduce", name, len(ranks)) for name in names]
-    ports, seconds = Ports(spec, placement), 0.0
+    network, seconds = Network(spec), 0.0
     for size_bytes, count in messages.items():
-        plan = by_cost(plans, size_bytes, link_of)[0][1]
-        some = min(count, MOST_SIMULATED)
-        seconds += _through_ports(plan, chunk_bytes(plan, size_bytes), some, link_of, ports, ranks) * count / some
+        plan = (ranked(network, [ranks], "all_reduce", size_bytes)[0][1] if algorithm == "auto"
+                else plan_of("all_reduce", algorithm, len(ranks)))
+        seconds += repeated(network, [ranks], plan, size_bytes, count)
     return 1000 * seconds
-
-
-def _through_ports(plan: Plan, sizes: list[int], count: int, link_of: LinkOf, ports: Ports, ranks: list[int]) -> float:
-    """Seconds for `count` times the plan, where ranks of a server share its network ports.
-
-    As `trainer.collectives.cost.seconds`, but a message waits until both of its ports are free, and a rank that is through
-    with one goes on to the next: ranks that had to wait for a port once come at another moment the next time.
-    """
-    ready, free = [0.0] * plan.ranks, dict.fromkeys(range(ports.count), 0.0)
-    for moves in plan.steps * count:
-        after = list(ready)
-        for move in sorted(moves, key=lambda move: ready[move.source]):
-            link = link_of(move.source, move.target)
-            both = ports.between(ranks[move.source], ranks[move.target])
-            size_bytes = sum(sizes[chunk] for chunk in move.chunks)
-            passed = max(ready[move.source], *(free[port] for port in both)) + size_bytes / link.bytes_per_second
-            free |= dict.fromkeys(both, passed)
-            after[move.target] = max(after[move.target], passed + link.latency_seconds)
-        ready = after
-    return max(ready)
 
 
 def between_steps(seen: Seen) -> list[Remedy]:

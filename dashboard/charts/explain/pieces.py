@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboard.charts.explain.seen import Seen
+from dashboard.charts.explain.seen import RECORDING_MS_A_SPAN, Seen
 from dashboard.runs.words import percent
 from trainer.emulate.durations import durations_ms
 from trainer.schedules import schedule_of
@@ -66,10 +66,13 @@ def pieces(seen: Seen) -> list[Piece]:
     with_cuts = step_ms(spec)
     without_cuts = step_ms(even) if fits_evenly else with_cuts
     as_long = step_ms(spec, usual)
+    watching_ms = 0.0 if spec.pace.is_emulated else min(seen.recording_ms, work_ms)
     late = slow_ranks(seen)
     as_slow = step_ms(spec, slowness_of_places(seen)) if late else as_long
     found = [
-        Piece("work", "Work", work_ms - again_ms, "The model's forwards and backwards, on an average rank."),
+        Piece("work", "Work", work_ms - again_ms - watching_ms, "The model's forwards and backwards, on an average rank."),
+        Piece("watching", "Watching", watching_ms,
+              f"{seen.spans:,} spans a step on the busiest rank, each about {RECORDING_MS_A_SPAN * 1000:.2g} µs to record."),
         Piece("recompute", "Forwards run again", again_ms,
               "Activation checkpointing keeps each layer's input alone and runs its forward again before its backward."),
         Piece("bubble", "Bubble of the schedule", without_cuts - work_ms,

@@ -79,8 +79,12 @@ def _slow_rank(seen: Seen) -> list[Remedy]:
     worst = max(slow_ranks(seen), key=lambda rank: seen.slowness[rank], default=None)
     if worst is None:
         return []
-    found = [Remedy(f"Mend or replace the device of rank {worst}", "If it were as fast as the others.",
-                    step_ms(seen.timed, slow) - step_ms(seen.timed, usual), {})]
+    ordered = [fault for fault in seen.spec.faults if fault.kind == "slow-rank" and fault.rank == worst]
+    others = [fault.model_dump(exclude_none=True) for fault in seen.spec.faults if fault not in ordered]
+    found = [Remedy(f"Mend or replace the device of rank {worst}",
+                    f"If it were as fast as the others{': here the job orders it to be slow' if ordered else ''}.",
+                    step_ms(seen.timed, slow) - step_ms(seen.timed, usual),
+                    {"faults": json.dumps(others)} if ordered else {})]
     if seen.spec.ways == 2:  # every stage is on a second rank, which would get what this one is relieved of
         return found
     return found + _other_cuts(seen, slow, f"so that rank {worst} has less to do, if it stays as slow")

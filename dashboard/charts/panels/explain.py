@@ -8,6 +8,8 @@ from time import monotonic
 from typing import Any
 
 from dashboard.charts.explain import explanation
+from dashboard.charts.explain.memory import watched_ranks
+from dashboard.charts.memory_rows import peaks
 from dashboard.charts.rows import recent_rows
 from dashboard.runs.models import Run
 
@@ -20,4 +22,5 @@ def panel(run: Run, ask: Mapping[str, str]) -> dict[str, Any]:
 
 @lru_cache(64)
 def _explained(run: Run, state: str, steps_done: int, slot: int) -> dict[str, Any]:
-    return explanation(run.spec, recent_rows(run))
+    ranks = watched_ranks(run.spec)
+    return explanation(run.spec, recent_rows(run), peaks(run, ranks) if ranks else {})

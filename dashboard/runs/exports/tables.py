@@ -25,7 +25,8 @@ SPANS = pa.schema([
 ])
 _MAY_LACK = ("step", "micro_batch", "stage", "sequence", "bytes", "peer")
 _STEP_NUMBERS = ("start_ns", "end_ns", "duration_ns", "period_ns", "work_start_ns", "work_end_ns")
-_STEP_SHARES = ("bubble_share", "ideal_share", "loss", "samples", "samples_per_second", "learning_rate", "grad_norm")
+_STEP_SHARES = ("bubble_share", "ideal_share", "exposed_share", "loss", "samples", "samples_per_second", "learning_rate",
+                "grad_norm")
 _STEP_SUMS = ("busy_ns", "wait_ns", "collective_ns")  # a number a rank in the store; over all ranks here
 STEPS = pa.schema([
     ("step", pa.int32()), *((name, pa.int64()) for name in _STEP_NUMBERS), *((name, pa.float64()) for name in _STEP_SHARES),

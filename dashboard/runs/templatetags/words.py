@@ -8,6 +8,7 @@ from dashboard.runs import words
 
 register = template.Library()
 register.filter(words.ago)
+register.filter(words.axis_words)
 register.filter(words.copies_words)
 register.filter(words.duration)
 register.filter(words.figure)

@@ -2,7 +2,6 @@
 
 import { element, setText } from "../core/dom.js";
 import { count, durationNs, figures, percent } from "../core/format.js";
-import { exposedShare } from "../timeline/exposed.js";
 import { Trend } from "./trend.js";
 
 const MOST_BARS = 32;
@@ -35,7 +34,6 @@ export class Now {
       this.cards.set(card.dataset.figure, { when: part("when"), value: part("value"), unit: part("unit"), note: part("note"), bars: part("bars"), trend });
     }
     this.rows = new Map();
-    this.exposed = new Map(); // share by step
     this.latest = null;
   }
 
@@ -58,14 +56,14 @@ export class Now {
     this.#step(run, row, Number.isFinite(medianNs) ? medianNs : median(recent.map(stepNs)), ended);
     this.#bubble(run, row, ended);
     this.#throughput(run, row, medianNs, ended);
-    this.#exposed(recent, row, ended);
+    this.#exposed(run, recent, row, ended);
     this.#loss(recent, row);
     this.#slowest(row);
     const trended = recent.slice(-TREND_OF);
     this.#trend("step", trended.map(stepNs));
     this.#trend("bubble", trended.map((each) => each.bubble_share ?? NaN), hasTheory(run) ? run.theory.bubble_share : NaN);
     this.#trend("throughput", trended.map((each) => (each.samples ?? run.spec.batch) / stepNs(each)));
-    this.#trend("exposed", trended.map((each) => this.exposed.get(each.step) ?? NaN));
+    this.#trend("exposed", trended.map((each) => each.exposed_share ?? NaN));
     this.#trend("loss", trended.map((each) => each.loss ?? NaN));
   }
 
@@ -93,8 +91,9 @@ export class Now {
 
   #throughput(run, row, medianNs, ended) {
     const samples = row?.samples ?? run.spec.batch;
-    const shownNs = ended || !row ? medianNs : stepNs(row);
-    this.#set("throughput", this.#when(row, ended), Number.isFinite(shownNs) ? `${figures(samples / (shownNs / 1e9))} /s` : "–",
+    const typical = run.figures.samples_per_second ?? samples / (medianNs / 1e9);
+    const shown = ended || !row ? typical : samples / (stepNs(row) / 1e9);
+    this.#set("throughput", this.#when(row, ended), Number.isFinite(shown) ? `${figures(shown)} /s` : "–",
       `${count(run.spec.batch)} samples a step`);
   }
 
@@ -107,16 +106,10 @@ export class Now {
     this.cards.get("bubble").note.title = (hasTheory(run) ? `theory ${run.theory.formula}` : words) + ofIdeal;
   }
 
-  /** Worked out once a step, from the spans that the page holds, else from what the recorder summed up of them. */
-  #exposed(recent, row, ended) {
-    for (const each of recent.slice(-TREND_OF)) {
-      if (this.exposed.has(each.step) || each.end_ns > this.trace.lastEndNs) continue;
-      const share = exposedShare(this.trace, each.start_ns, each.end_ns);
-      this.exposed.set(each.step, Number.isFinite(share) ? share : recordedShare(each));
-    }
-    const last = row ? this.exposed.get(row.step) ?? NaN : NaN;
-    const typical = median([...this.exposed.values()]);
-    this.#set("exposed", this.#when(row, ended), percent(ended ? typical : last), Number.isFinite(typical) ? `median ${percent(typical)} of a step` : "of a step");
+  #exposed(run, recent, row, ended) {
+    const typical = run.figures.exposed_share ?? median(recent.map((each) => each.exposed_share ?? NaN));
+    const shown = ended ? typical : row?.exposed_share ?? NaN;
+    this.#set("exposed", this.#when(row, ended), percent(shown), Number.isFinite(typical) ? `median ${percent(typical)} of a step` : "of a step");
   }
 
   #loss(recent, row) {
@@ -161,11 +154,6 @@ export class Now {
     card.note.title = note; // a narrow card cuts it off
     card.note.dataset.tone = tone;
   }
-}
-
-/** As exposedShare (timeline/exposed.js) has it, from a step's row of figures. */
-function recordedShare({ start_ns: fromNs, end_ns: toNs, communication_ns: talk = [], hidden_ns: hidden = [] }) {
-  return talk.length ? talk.reduce((sum, ns, rank) => sum + ns - hidden[rank], 0) / (talk.length * (toNs - fromNs)) : NaN;
 }
 
 const hasTheory = (run) => Number.isFinite(run.theory?.bubble_share) && run.spec.grid.pp > 1;

@@ -21,6 +21,7 @@ class StepTable:
     """Rows are the steps `numbers`, columns ranks; extents are FAR_NS and -FAR_NS where nothing was seen."""
 
     numbers: Array
+    recorded_spans: Array
     busy_ns: Array
     wait_ns: Array
     collective_ns: Array
@@ -60,7 +61,8 @@ def tabled(spans: Spans, numbers: Array, ranks: int, collectives: Collectives | 
     work_start, work_end = extent(is_work)
     start, end = extent(kind == Kind.STEP)
     return StepTable(
-        numbers, summed(place[is_work], duration[is_work]),
+        numbers, np.bincount(place, minlength=steps * ranks).reshape(steps, ranks),
+        summed(place[is_work], duration[is_work]),
         summed(place[kind == Kind.WAIT], duration[kind == Kind.WAIT]),
         summed(place[lane == Lane.COLLECTIVE], duration[lane == Lane.COLLECTIVE]),
         summed(place[of], communication), summed(place[of], hidden),

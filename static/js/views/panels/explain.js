@@ -1,7 +1,7 @@
 /** In words: what a step's time goes into, what costs most, and what to try, with a way to the form so filled in. */
 
 import { element, setText } from "../../core/dom.js";
-import { durationNs, percent, plural } from "../../core/format.js";
+import { bytes, durationNs, percent, plural } from "../../core/format.js";
 import { signed, stepBar } from "../step_bar.js";
 import { part, table } from "./kit.js";
 
@@ -21,7 +21,10 @@ export function mount(body, { run, launchForm, ask }) {
     const text = JSON.stringify(found);
     if (text === shown || body.contains(document.activeElement?.closest(".remedy a"))) return; // not from under a person's finger
     shown = text;
-    rest.replaceChildren(...(found.step_ms ? [wholePart(found, run()), causesPart(found, run(), launchForm)] : []));
+    rest.replaceChildren(...[
+      found.step_ms && wholePart(found, run()),
+      (found.step_ms || found.causes.length > 0) && causesPart(found, run(), launchForm),
+    ].filter(Boolean));
   }
 
   return { update };
@@ -43,22 +46,32 @@ function barWithLegend(pieces, title) {
 function causesPart({ causes }, { id }, launchForm) {
   const items = causes.map((cause) => element(
     "li", { class: "cause" },
-    element("div", { class: "cause-head" }, element("b", {}, cause.title), element("span", { class: "cause-cost" }, `${signed(cause.ms)} of each step, ${percent(cause.share)}`)),
+    element("div", { class: "cause-head" }, element("b", {}, cause.title), element("span", { class: "cause-cost" }, costOf(cause))),
     element("p", { class: "muted" }, cause.says),
     cause.remedies.length > 0 && element("ul", { class: "remedies" }, ...cause.remedies.map((one) => remedy(one, id, launchForm))),
-    cause.remedies.length === 0 && element("p", { class: "small muted" }, "No change of the job that the simulator knows would gain a hundredth of a step here."),
+    cause.remedies.length === 0 && element("p", { class: "small muted" }, cause.ms === null ? "No change of the job that the formulas know would make it a hundredth smaller." : "No change of the job that the simulator knows would gain a hundredth of a step here."),
   ));
   const tells = "The dearest cause first. What a change would gain is the simulator's, for this job and this pace, each change by itself.";
   return part("What to try", tells, items.length ? element("ol", { class: "causes" }, ...items) : element("p", {}, "Nothing: the step is nearly all work."));
 }
 
-function remedy({ title, says, gain_ms: gainMs, share, sets }, id, launchForm) {
+const costOf = ({ ms, bytes: held, share }) => (ms === null ? `${bytes(held)}, ${percent(share)} of the card` : `${signed(ms)} of each step, ${percent(share)}`);
+
+function remedy({ title, says, sets, ...gains }, id, launchForm) {
   const query = new URLSearchParams(sets);
   const opens = launchForm && Object.keys(sets).length > 0;
+  const [gain, beside] = gainOf(gains);
   return element(
     "li", { class: "remedy" },
     element("div", {}, element("b", {}, title), element("p", { class: "muted small" }, says)),
-    element("span", { class: "remedy-gain" }, element("b", {}, `−${durationNs(gainMs * 1e6)}`), element("span", { class: "muted small" }, `${percent(share)} less a step`)),
+    element("span", { class: "remedy-gain" }, element("b", {}, `−${gain}`), element("span", { class: "muted small" }, beside)),
     opens ? element("a", { class: "button", href: `${launchForm}?from=${id}&${query}`, "aria-label": `Open in the form: ${title}` }, "Open in the form") : element("span", {}),
   );
+}
+
+/** What a change saves, and what stands below it: of time its share of a step, of memory what a step takes longer for it. */
+function gainOf({ gain_ms: gainMs, gain_bytes: gainBytes, costs_ms: costsMs, share }) {
+  if (gainBytes === undefined) return [durationNs(gainMs * 1e6), `${percent(share)} less a step`];
+  const longer = costsMs === null ? "" : `, a step ${signed(Math.abs(costsMs))} ${costsMs < 0 ? "shorter" : "longer"}`;
+  return [bytes(gainBytes), `${percent(share)} less${longer}`];
 }

@@ -16,7 +16,8 @@ export function mount(body, { run, timeline, ask }) {
   const verdict = element("p", { class: "panel-verdict" });
   const ranking = element("div");
   const words = element("div");
-  body.replaceChildren(verdict, element("div", { class: "network-columns" },
+  const slow = element("p", { class: "panel-verdict", "data-part": "slow-ranks" });
+  body.replaceChildren(verdict, slow, element("div", { class: "network-columns" },
     part("Over the steps", "A row a rank, a column a step; the stronger its colour, the later.", map.box), ranking), words);
   let isExplained = false;
 
@@ -29,6 +30,7 @@ export function mount(body, { run, timeline, ask }) {
       const steps = completeSteps(timeline.trace, MOST_STEPS).reverse();
       const found = lateness(steps, run().ranks);
       verdict.textContent = judged(found, steps.length);
+      slow.textContent = steps.length ? slowWords(run().figures?.slow_ranks ?? []) : "";
       if (!steps.length) return;
       map.show({
         rows: run().ranks, columns: steps.length, rowName: (rank) => `rank ${rank}`, columnName: (at) => `${steps[at].step}`,
@@ -51,6 +53,14 @@ export function lateness(steps, ranks) {
   return latest
     .map((count, rank) => ({ rank, share: steps.length ? count / steps.length : 0, medianNs: median(steps.map(({ figures }) => figures.late_ns[rank])) }))
     .sort((one, other) => other.share - one.share || other.medianNs - one.medianNs || one.rank - other.rank);
+}
+
+/** The ranks that the recorder found to compute for longer than the others, each with how much and since when. */
+export function slowWords(found) {
+  if (!found.length) return "No rank computes for longer than the others, step after step.";
+  const each = found.map(({ rank, from_step: step, factor }) => `rank ${rank} has computed ${factor.toFixed(2)} times as long as the others in every step since step ${step}`);
+  const words = each.join("; ");
+  return `${words[0].toUpperCase()}${words.slice(1)}.`;
 }
 
 function judged([worst], steps) {

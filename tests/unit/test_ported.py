@@ -1,0 +1,107 @@
+"""Collectives where ports are shared: what they take, what is chosen, what a rank sends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from trainer.collectives.cost import ALL_REDUCE_SECONDS, seconds
+from trainer.collectives.plans import ALGORITHMS, plan_of
+from trainer.collectives.ported import Network, ranked, repeated, together
+from trainer.collectives.sent import sent_bytes
+from trainer.emulate.link_classes import LinkClass
+from trainer.spec import JobSpec, parse
+from trainer.step_time import StepTime, left_out, step_ms
+
+OWN = dict.fromkeys(("all_reduce", "all_gather", "reduce_scatter", "all_to_all"), "auto")
+
+
+def job(**changes: Any) -> JobSpec:
+    return parse({"model": {"name": "gpt", "layers": 4}, "grid": {"dp": 4}, "batch": 32, "schedule": {"micro_batches": 2},
+                  "pace": {"kind": "paced"}, "collectives": OWN, "links": {"kind": "modelled"}} | changes)
+
+
+def alone(spec: JobSpec) -> LinkClass:
+    return Network(spec).link(0, 1)
+
+
+@pytest.mark.parametrize("algorithm", ALL_REDUCE_SECONDS)
+def test_with_a_port_each_it_is_the_formula(algorithm: str) -> None:
+    spec = job()
+    assert Network(spec).seconds([[0, 1, 2, 3]], [(plan_of("all_reduce", algorithm, 4), 4_000_000)]) == pytest.approx(
+        ALL_REDUCE_SECONDS[algorithm](4, 4_000_000, alone(spec)))
+
+
+@pytest.mark.parametrize(("collective", "algorithm"), [(one, name) for one in ("all_reduce", "all_gather", "all_to_all")
+                                                       for name in ALGORITHMS[one]])
+@pytest.mark.parametrize("ranks", [2, 3, 4, 5, 8])
+def test_with_a_port_each_it_is_what_the_plan_costs(collective: str, algorithm: str, ranks: int) -> None:
+    """But for ports that receive: of other numbers than powers of two some ranks are ahead, and two send to one at once."""
+    spec, plan = job(grid={"dp": ranks}, batch=4 * ranks), plan_of(collective, algorithm, ranks)
+    network = Network(spec)
+    found, cost = network.seconds([range(ranks)], [(plan, 840_000)]), seconds(plan, 840_000, network.link)
+    assert found == pytest.approx(cost, rel=1e-9) if ranks & (ranks - 1) == 0 else found >= cost * (1 - 1e-9)
+
+
+def test_groups_at_one_port_take_as_long_as_their_sum() -> None:
+    spec = job(placement={"gpus_per_server": 2})
+    network, plan = Network(spec), plan_of("all_reduce", "ring", 2)
+    link = network.link(0, 2)
+    one, both = (network.seconds(groups, [(plan, 2_000_000)]) for groups in ([[0, 2]], [[0, 2], [1, 3]]))
+    assert one == pytest.approx(2 * (link.latency_seconds + 1_000_000 / link.bytes_per_second))
+    assert both == pytest.approx(link.latency_seconds + 4_000_000 / link.bytes_per_second)
+    assert network.seconds([[0, 2]], [(plan, 2_000_000)] * 3) == pytest.approx(3 * one)
+    assert repeated(network, [[0, 2]], plan, 2_000_000, 1_000_000) == pytest.approx(1_000_000 * one)
+
+
+def test_a_shared_port_changes_what_is_chosen() -> None:
+    """Where ranks of a server share a port, halving and doubling sends half of all through it from both ranks at once, a
+    ring an eighth at a time from one of them."""
+    spec = job(grid={"dp": 8}, batch=64, placement={"gpus_per_server": 4}, links={"kind": "modelled", "in_server": "pcie-6"})
+    network, group = Network(spec), list(range(8))
+    size_bytes = 80_000_000
+    by_ports = [plan.algorithm for _, plan in ranked(network, [group], "all_reduce", size_bytes)]
+    blind = sorted(ALGORITHMS["all_reduce"], key=lambda name: seconds(plan_of("all_reduce", name, 8), size_bytes, network.link))
+    assert by_ports[0] == "ring" and blind[0] == "halving-doubling"
+
+
+def test_groups_that_share_no_port_are_left_out() -> None:
+    network = Network(job(grid={"dp": 2, "tp": 2}, placement={"gpus_per_server": 2}))
+    assert together(network, [[0, 1], [2, 3]]) == [[0, 1]], "each in a server of its own"
+    assert together(network, [[0, 2], [1, 3]]) == [[0, 2], [1, 3]]
+
+
+def test_a_step_on_modelled_links_is_its_work_hand_offs_and_averaging() -> None:
+    spec = job(grid={"pp": 2}, links={"kind": "modelled", "slow_down": 5000}, placement={"gpus_per_server": 1})
+    sent = 16 * 32 * 32 * 4
+    link = Network(spec).link(0, 1)
+    hand_off_ms = 1000 * link.seconds(sent)
+    assert step_ms(spec) == pytest.approx((2 + 1) * 60 + 2 * hand_off_ms, rel=1e-6)
+    averaged = job(placement={"gpus_per_server": 1})
+    (stage,) = StepTime(averaged).averaging_ms
+    loss_ms = StepTime(averaged).end_ms(0)
+    assert step_ms(averaged) == pytest.approx(2 * 60 + stage + loss_ms) and stage > loss_ms > 0
+
+
+def test_no_step_time_where_nothing_is_emulated_and_what_is_left_out_is_said() -> None:
+    assert step_ms(job(pace={"kind": "real"})) is None
+    assert left_out(job(splits={"data": {"mode": "everyone"}})) == ["dp"]
+    assert left_out(job(grid={"tp": 4}, precision="bf16")) == ["tp"]
+    assert left_out(job()) == [] == left_out(job(links={"kind": "real"}, splits={"data": {"mode": "everyone"}}))
+
+
+@pytest.mark.parametrize("grid", [{"dp": 1024}, {"dp": 64, "pp": 4, "tp": 4}, {"cp": 8, "dp": 16, "tp": 8}])
+def test_the_largest_grids_are_told_too(grid: dict[str, int]) -> None:
+    spec = job(grid=grid, batch=4096, model={"name": "gpt", "layers": 4, "heads": 8, "width": 64, "context": 64})
+    assert (step_ms(spec) or 0) > 2 * 60
+    assert set(sent_bytes(spec)) == {"dp×cp" if "cp" in grid else "dp", *grid} - ({"dp"} if "cp" in grid else set())
+    assert all(sent_bytes(spec).values())
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "tree", "recursive-doubling", "halving-doubling"])
+def test_a_large_groups_share_is_that_of_a_plan(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = job(collectives=OWN | {"all_reduce": algorithm}, grid={"dp": 16}, batch=64)
+    planned = sent_bytes(spec)
+    monkeypatch.setattr("trainer.collectives.sent.MOST_PLANNED", 1)
+    assert sent_bytes(spec)["dp"] == pytest.approx(planned["dp"], rel=1e-3)

@@ -1,0 +1,123 @@
+"""What collectives take over modelled links whose ports are shared: by several messages of one collective, and by groups
+that do the same at once. Nothing here loads torch.
+
+As `trainer.collectives.cost.seconds`, but a message waits until both of its ports are free, and a rank that is through with
+a step goes on to the next one, as real ranks do (trainer.collectives.exchange, trainer.emulate.links).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+
+from trainer.collectives.cost import LinkOf, chunk_bytes
+from trainer.collectives.plans import ALGORITHMS, plan_of
+from trainer.collectives.plans.plan import Plan
+from trainer.emulate.link_classes import LinkClass
+from trainer.emulate.links import Ports
+from trainer.placement import Placement, link_as_counted
+from trainer.spec import JobSpec
+
+MOST_MESSAGES = 4000  # played through, some tens of milliseconds; of more alike, so many stand for all
+MOST_WEIGHED = 64  # groups that are looked at for the one that crosses most
+MOST_GROUPS = 8  # that do the same at once
+
+Job = tuple[Plan, int]  # a collective of so many bytes
+_Turn = tuple[int | None, float, bool]  # to whom, how many bytes, and whether something comes
+
+
+class Network:
+    """A job's modelled links, on which nothing is under way yet. Ranks are the job's. `link` is what lies between two of them
+    where that is known better than by the job, as by ranks whose links have been slowed."""
+
+    def __init__(self, spec: JobSpec, link: LinkOf | None = None):
+        self.spec, self.placement = spec, Placement.of(spec.grid, spec.placement)
+        self.ports = Ports(spec, self.placement)
+        self.link = link or self._by_distance
+        self._links: dict[str, LinkClass] = {}
+
+    def _by_distance(self, one: int, other: int) -> LinkClass:
+        distance = self.placement.distance(one, other)
+        if distance not in self._links:
+            self._links[distance] = link_as_counted(self.spec, self.placement, one, other)
+        return self._links[distance]
+
+    def seconds(self, groups: Sequence[Sequence[int]], jobs: Sequence[Job]) -> float:
+        """Until the last rank of all `groups` is through with `jobs`, one after the other, if all begin at once."""
+        programs = [(group, list(self._turns(place, jobs))) for group in groups for place in range(len(group))]
+        ranks = [group[place] for group in groups for place in range(len(group))]
+        return self._played(ranks, [[(None if to is None else group[to], size, comes, step) for step, (to, size, comes) in turns]
+                                    for group, turns in programs])
+
+    def _turns(self, place: int, jobs: Sequence[Job]) -> Iterator[tuple[int, _Turn]]:
+        """What a rank does, by step; a message without bytes is not sent."""
+        before = 0
+        for plan, size_bytes in jobs:
+            sizes = chunk_bytes(plan, size_bytes)
+            for turn in plan.turns[place]:
+                sent = sum(sizes[chunk] for chunk in turn.send.chunks) if turn.send else 0
+                comes = bool(turn.receive and sum(sizes[chunk] for chunk in turn.receive.chunks))
+                yield before + turn.step, (turn.send.target if turn.send and sent else None, sent, comes)
+            before += len(plan.steps)
+
+    def _played(self, ranks: list[int], programs: list[list[tuple[int | None, float, bool, int]]]) -> float:
+        """In the order of time: whoever is ready first gets a port first."""
+        place_of = {rank: place for place, rank in enumerate(ranks)}
+        free = [0.0] * self.ports.count
+        at = [0] * len(ranks)
+        arrivals: dict[tuple[int, int], float] = {}
+        waiting: dict[tuple[int, int], float] = {}  # since when a rank waits for what comes in a step
+        ready = [(0.0, place) for place in range(len(ranks))]
+        end = 0.0
+        while ready:
+            now, place = heapq.heappop(ready)
+            end = max(end, now)
+            if at[place] == len(programs[place]):
+                continue
+            target, size_bytes, comes, step = programs[place][at[place]]
+            at[place] += 1
+            if target is not None:
+                link = self.link(ranks[place], target)
+                out, into = self.ports.between(ranks[place], target)
+                free[out] = free[into] = passed = max(now, free[out], free[into]) + size_bytes / link.bytes_per_second
+                there, arrives = (place_of[target], step), passed + link.latency_seconds
+                if there in waiting:
+                    heapq.heappush(ready, (max(waiting.pop(there), arrives), there[0]))
+                else:
+                    arrivals[there] = arrives
+            here = (place, step)
+            if comes and here not in arrivals:
+                waiting[here] = now
+            else:
+                heapq.heappush(ready, (max(now, arrivals.pop(here, now)), place))
+        return end
+
+
+def repeated(network: Network, groups: Sequence[Sequence[int]], plan: Plan, size_bytes: int, count: int) -> float:
+    """Seconds for `count` collectives of one size in a row: of many alike, some stand for all."""
+    messages = len(groups) * sum(map(len, plan.steps))
+    some = max(1, min(count, MOST_MESSAGES // max(1, messages)))
+    return network.seconds(groups, [(plan, size_bytes)] * some) * count / some
+
+
+def together(network: Network, groups: Sequence[Sequence[int]]) -> list[Sequence[int]]:
+    """The group whose ring crosses most slow links, and those that share a server's ports with it: so many as are played."""
+    def cost(group: Sequence[int]) -> float:
+        around = zip(group, [*group[1:], group[0]], strict=True)
+        return sum(1 / network.link(one, other).bytes_per_second for one, other in around)
+
+    worst = max(groups[:MOST_WEIGHED], key=cost)
+    servers = network.placement.servers
+    crossed = {servers[rank] for rank in worst}
+    if len(crossed) == 1:
+        return [worst]
+    beside = [group for group in groups if group is not worst
+              and len({servers[rank] for rank in group}) > 1 and crossed & {servers[rank] for rank in group}]
+    return [worst, *beside[:MOST_GROUPS - 1]]
+
+
+def ranked(network: Network, groups: Sequence[Sequence[int]], collective: str, size_bytes: int, root: int = 0,
+           ) -> list[tuple[float, Plan]]:
+    """Seconds and plan of each of our algorithms, the quickest first, if all `groups` do the same at once."""
+    plans = [plan_of(collective, name, len(groups[0]), root) for name in ALGORITHMS[collective]]
+    return sorted(((network.seconds(groups, [(plan, size_bytes)]), plan) for plan in plans), key=lambda pair: pair[0])
