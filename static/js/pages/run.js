@@ -36,7 +36,7 @@ const { timeline, place, reader, showFollowing, after } = makeStage(part, run, {
   moreKeys: [{ keys: ["r"], shown: ["R"], words: "remark on the chosen range, span or rank", press: () => panels.open("comments").then((view) => view?.begin()) }],
 });
 const stateView = new StateView(root, part);
-const now = new Now(root, timeline.trace);
+const now = new Now(root);
 const comments = new Comments({ readBase, runId: run.id, isOn: document.getElementById("tab-comments") !== null, person });
 const panels = new Panels(part("panels"), { run: () => run, timeline, readBase, launchForm, plotly, comments, place });
 const inShort = new InShort(part("short"), { run: () => run, readBase, launchForm }, () => {

@@ -25,8 +25,7 @@ const parts = (text) => {
 };
 
 export class Now {
-  constructor(root, trace) {
-    this.trace = trace;
+  constructor(root) {
     this.cards = new Map();
     for (const card of root.querySelectorAll("[data-figure]")) {
       const part = (name) => card.querySelector(`[data-part="${name}"]`);
