@@ -24,7 +24,7 @@ from trainer.spec import parse
 PIPELINE = {"grid": {"pp": 4}, "pace": {"kind": "paced"}, "batch": 32, "model": {"name": "gpt", "layers": 4}}
 
 
-def rows(spec, slow_ranks=None, messages_ms=0.0, between_ms=3.0, steps=5):
+def rows(spec, slow_ranks=None, messages_ms=0.0, between_ms=3.0, steps=5, exposed_share=0.0):
     """Steps as the recorder figures them, of a machine that keeps to the simulator but for what is planted."""
     slow = [(slow_ranks or {}).get(rank, 1.0) for rank in range(spec.ranks)]
     places = [Grid.of(spec.grid).address(rank).pp for rank in range(spec.ranks)]
@@ -37,7 +37,7 @@ def rows(spec, slow_ranks=None, messages_ms=0.0, between_ms=3.0, steps=5):
     return [{
         "step": step, "complete": True, "work_start_ns": step * period_ms * 1e6,
         "work_end_ns": (step * period_ms + extent_ms) * 1e6, "period_ns": period_ms * 1e6, "busy_ns": [ms * 1e6 for ms in busy],
-        "recorded_spans": [100] * spec.ranks,
+        "recorded_spans": [100] * spec.ranks, "exposed_share": exposed_share,
     } for step in range(steps)]
 
 
@@ -200,3 +200,10 @@ def test_every_job_has_the_panel_and_it_reads_the_latest_rows(monkeypatch):
     monkeypatch.setattr(explain_panel, "recent_rows", lambda run: rows(run.spec))
     run = type("AnyRun", (), {"spec": spec, "state": "running", "steps_done": 5})()
     assert explain_panel.panel(run, {})["steps"] == 4, "the first step is warming up"
+
+
+def test_what_copies_wait_for_between_steps_is_called_by_its_name():
+    spec = preset("allreduce-ring").spec
+    averaging = explanation(spec, rows(spec, between_ms=300, exposed_share=0.8))
+    assert "averaging gradients" in averaging["words"] and averaging["causes"][0]["title"] == "Averaging gradients"
+    assert "between steps" in explanation(spec, rows(spec, between_ms=300, exposed_share=0.1))["words"]

@@ -82,7 +82,7 @@ def pieces(seen: Seen) -> list[Piece]:
         Piece("slow-rank", "A slow rank" if len(late) < 2 else "Slow ranks", as_slow - as_long, _late_words(seen, late)),
         Piece("messages", "Waiting in the pipeline" if spec.grid.pp > 1 else "Between micro-batches", seen.extent_ms - as_slow,
               "What the work took beyond the simulated order of it: messages on their way, and ranks that woke up late."),
-        Piece("between", "Between steps", seen.period_ms - seen.extent_ms, _between_words(spec)),
+        Piece("between", _between_title(seen), seen.period_ms - seen.extent_ms, _between_words(spec)),
     ]
     return [piece for piece in found if abs(piece.ms) > 1e-3 * seen.period_ms or piece.key == "work"]
 
@@ -107,6 +107,12 @@ def _late_words(seen: Seen, late: list[int]) -> str:
     over = seen.slowness[worst] / seen.usual - 1
     others = f", and {len(late) - 1} more are slow" if len(late) > 1 else ""
     return f"Rank {worst} takes {percent(over)} longer than its layers take on the other ranks, in the median of steps{others}."
+
+
+def _between_title(seen: Seen) -> str:
+    """By what most of it is. In a pipeline messages between stages are not hidden either, so there nobody can tell."""
+    averaging = seen.spec.averaging_ranks > 1 and seen.spec.grid.pp == 1
+    return "Averaging gradients" if averaging and seen.exposed_ms > (seen.period_ms - seen.extent_ms) / 2 else "Between steps"
 
 
 def _between_words(spec: JobSpec) -> str:

@@ -33,6 +33,7 @@ class Seen:
     extent_ms: float  # from the first forward to the last backward
     busy_ms: tuple[float, ...]
     spans: int = 0  # a step, of the rank that recorded most
+    exposed_ms: float = 0.0  # communication that no computing hid, on an average rank
 
     @property
     def recording_ms(self) -> float:
@@ -83,6 +84,7 @@ def seen(spec: JobSpec, rows: Sequence[dict[str, Any]]) -> Seen | None:
         spec, len(complete), _median_ms(row["period_ns"] for row in complete),
         _median_ms(row["work_end_ns"] - row["work_start_ns"] for row in complete), tuple(busy_ms.tolist()),
         int(np.median([max(row["recorded_spans"]) for row in complete])),
+        _median_ms((row["exposed_share"] or 0) * row["period_ns"] for row in complete),
     )
 
 

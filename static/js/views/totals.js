@@ -5,9 +5,11 @@ import { count, durationNs, percent } from "../core/format.js";
 import { ALL_KINDS, IS_COLLECTIVE, KIND, KIND_VARIABLE, KIND_WORD } from "../core/kinds.js";
 
 const COMPUTE = ALL_KINDS.filter((kind) => kind < KIND.WAIT);
-const TALK = ALL_KINDS.filter((kind) => IS_COLLECTIVE[kind] || kind === KIND.SEND || kind === KIND.RECEIVE);
 const WAITING = [KIND.WAIT];
-const COLUMNS = [["busy", COMPUTE], ["waiting", WAITING], ["transfers", TALK]];
+const COLLECTIVES = ALL_KINDS.filter((kind) => IS_COLLECTIVE[kind]);
+const MESSAGES = [KIND.SEND, KIND.RECEIVE]; // also those that a collective of ours is made of: apart, so that no time counts twice
+const COLUMNS = [["busy", COMPUTE], ["waiting", WAITING], ["collectives", COLLECTIVES], ["messages", MESSAGES]];
+const LINES = ["Compute lanes: busy", "Waiting for data", "In collectives", "In messages between ranks"];
 /** More ranks than this and the table by rank is built for a chosen range alone, not with every move of the view. */
 const MOST_LIVE_ROWS = 16;
 
@@ -18,7 +20,7 @@ export class Totals {
     Object.assign(this, { box: totals, title, timeline });
     for (const event of ["totals", "range"]) timeline.addEventListener(event, () => this.show());
     const shares = element("div");
-    this.lines = ["Compute lanes: busy", "Waiting for data", "In transfers and collectives"].map((words) => {
+    this.lines = LINES.map((words) => {
       const value = element("b", {}, "–");
       const bar = element("div", { class: "tl-total-bar" });
       shares.append(element("div", { class: "tl-total" }, element("p", {}, words, value), bar));
@@ -44,7 +46,7 @@ export class Totals {
     const { totalNs, counts } = trace.totals(fromNs, toNs);
     const wholeNs = (toNs - fromNs) * trace.ranks.length;
     COLUMNS.forEach(([, kinds], at) => this.#line(this.lines[at], kinds, totalNs, isExact || kinds !== WAITING ? wholeNs : NaN));
-    this.kinds.replaceChildren(...[...COMPUTE, ...WAITING, ...TALK].filter((kind) => counts[kind] > 0 || totalNs[kind] > 0).map((kind) => element(
+    this.kinds.replaceChildren(...COLUMNS.flatMap(([, kinds]) => kinds).filter((kind) => counts[kind] > 0 || totalNs[kind] > 0).map((kind) => element(
       "span", { title: isExact ? `${count(counts[kind])} spans` : "where it is the busiest kind" }, element("i", { style: `background:var(${KIND_VARIABLE[kind]})` }),
       `${KIND_WORD[kind]} ${durationNs(totalNs[kind])}`,
     )));
