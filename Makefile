@@ -30,13 +30,13 @@ $(INSTALLED): requirements.lock
 run: setup
 	@exec $(BIN)/python manage.py up --port $(PORT)
 
-# Unit tests side by side; what times real processes by itself.
+# What times real processes, servers and pages runs by itself; the rest side by side, on all cores.
 test: setup browser axe lint
 ifdef TESTS
 	$(BIN)/python -m pytest $(TESTS)
 else
-	$(BIN)/python -m pytest -n auto tests/unit
-	$(BIN)/python -m pytest tests/ranks tests/stack tests/browser
+	$(BIN)/python -m pytest -n auto -m "not timed and not stack" tests
+	$(BIN)/python -m pytest -m "timed or stack" tests
 endif
 
 lint: setup

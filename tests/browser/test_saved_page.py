@@ -7,7 +7,7 @@ from tests.browser.first_light import NAME, PASSWORD, log_in, wait_until_drawn
 from tests.browser.static_server import until
 from tests.stack.stack import running_stack
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 
 @pytest.fixture(scope="module")

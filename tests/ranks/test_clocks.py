@@ -15,7 +15,7 @@ from trainer.trace.analysis.spans import Groups, joined, of_frames
 from trainer.trace.frame import decode
 from trainer.trace.sinks import read_frames
 
-pytestmark = pytest.mark.ranks
+pytestmark = [pytest.mark.ranks, pytest.mark.timed]
 
 # Of each rank: how much more its host's clock shows, in seconds, and by how much it is faster.
 HOSTS = {0: (0.0, 0.0), 1: (3.7, 90e-6), 2: (-86_400.0, -70e-6)}

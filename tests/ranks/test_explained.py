@@ -13,7 +13,7 @@ from trainer.memory import predicted
 from trainer.presets import preset
 from trainer.spec import JobSpec
 
-pytestmark = pytest.mark.ranks
+pytestmark = [pytest.mark.ranks, pytest.mark.timed]
 
 GAIN_TOLERANCE = 0.1
 SLOW = {"pace.forward_ms": "40.0", "pace.backward_ms": "80.0", "steps": "5"}  # so that late wake-ups weigh little

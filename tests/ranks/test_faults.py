@@ -15,7 +15,7 @@ from trainer.ends import TIMED_OUT, cause_of
 from trainer.spec import JobSpec, parse
 from trainer.trace.kinds import Kind
 
-pytestmark = pytest.mark.ranks
+pytestmark = [pytest.mark.ranks, pytest.mark.timed]
 
 JOB: dict[str, Any] = {
     "model": {"name": "gpt", "layers": 4, "width": 16, "heads": 2, "context": 8}, "grid": {"pp": 2, "dp": 2},

@@ -19,7 +19,7 @@ from trainer.spec import Gpt, GridSpec, JobSpec, Pace, Perceptron, ScheduleSpec
 from trainer.splits.data import prove_equal
 from trainer.trace.kinds import Kind
 
-pytestmark = pytest.mark.ranks
+pytestmark = [pytest.mark.ranks, pytest.mark.timed]
 
 LONG = JobSpec(
     model=Gpt(layers=4, width=16, heads=2, context=8), grid=GridSpec(pp=2, dp=2), batch=16, steps=10_000,

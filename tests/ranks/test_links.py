@@ -22,7 +22,7 @@ from trainer.job import Control, RankJob
 from trainer.spec import JobSpec, parse
 from trainer.trace.kinds import Kind
 
-pytestmark = pytest.mark.ranks
+pytestmark = [pytest.mark.ranks, pytest.mark.timed]
 
 OWN = dict.fromkeys(("all_reduce", "all_gather", "reduce_scatter", "all_to_all"), "ring")
 ELEMENTS, REPEATS = 4096, 3

@@ -12,7 +12,7 @@ from trainer import overhead
 from trainer.trace.sinks import FileSink, read_frames
 from trainer.trace.writer import Writer
 
-pytestmark = pytest.mark.ranks
+pytestmark = [pytest.mark.ranks, pytest.mark.timed]
 
 
 @pytest.fixture(scope="module")

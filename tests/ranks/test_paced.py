@@ -18,7 +18,7 @@ from trainer.schedules.theory import bubble_share
 from trainer.spec import Gpt, GridSpec, JobSpec, Pace, ScheduleSpec, parse
 from trainer.trace.kinds import MODEL_WORK, Kind
 
-pytestmark = pytest.mark.ranks
+pytestmark = [pytest.mark.ranks, pytest.mark.timed]
 
 STEPS = {"naive": 3, "gpipe": 9, "1f1b": 9, "zb-h1": 9}
 TOLERANCE = 0.02

@@ -24,7 +24,7 @@ from trainer.spec import GridSpec, JobSpec, Perceptron
 from trainer.trace.columns import Row
 from trainer.trace.kinds import Kind
 
-pytestmark = pytest.mark.ranks
+pytestmark = [pytest.mark.ranks, pytest.mark.timed]
 
 RANKS = 2
 JOB = JobSpec(model=Perceptron(), grid=GridSpec(dp=RANKS), batch=16)

@@ -11,7 +11,7 @@ from tests.ranks.explained import changed, measured
 from tests.ranks.launch import MOST_STOLEN
 from trainer.presets import preset
 
-pytestmark = pytest.mark.ranks
+pytestmark = [pytest.mark.ranks, pytest.mark.timed]
 
 STEP_TOLERANCE = 0.03
 OWN = {f"collectives.{name}": "auto" for name in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")}
