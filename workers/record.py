@@ -180,8 +180,15 @@ class Recorder:
             for entry_id, fields in entries:
                 run.take(entry_id, fields)
                 if run.is_full:
-                    self._seal(run)
+                    self._seal_or_later(run)
             self._tell_steps(run)
+
+    def _seal_or_later(self, run: RunRecorder) -> None:
+        """What was read with the rest is taken even if the disk or the database refuses: a group reads nothing twice."""
+        try:
+            self._seal(run)
+        except (OSError, DatabaseError) as error:
+            log.error("run %s: %s; sealed later", run.run_id, error)
 
     def _tell_steps(self, run: RunRecorder) -> None:
         rows = run.new_rows()
