@@ -35,8 +35,8 @@ test: setup browser axe lint
 ifdef TESTS
 	$(BIN)/python -m pytest $(TESTS)
 else
-	$(BIN)/python -m pytest -n auto -m "not timed and not stack" tests
-	$(BIN)/python -m pytest -m "timed or stack" tests
+	$(BIN)/python -m pytest -n auto -m "not timed" tests
+	$(BIN)/python -m pytest -m timed tests
 endif
 
 lint: setup

@@ -25,7 +25,7 @@ from tests.ranks.launch import MOST_STOLEN, machine_time
 from tests.stack.stack import running_stack, wait_for
 from trainer.trace.kinds import Kind
 
-pytestmark = [pytest.mark.browser, pytest.mark.stack]
+pytestmark = [pytest.mark.browser, pytest.mark.stack, pytest.mark.timed]
 
 # Whatever the connection's pill has said, however briefly, in window.connectionWords.
 NOTE_CONNECTION = """() => {

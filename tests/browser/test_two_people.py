@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.first_light import launch, log_in, wait_until_complete, wait_until_drawn
 from tests.stack.stack import at_once_seconds, running_stack
 
-pytestmark = [pytest.mark.browser, pytest.mark.stack]
+pytestmark = [pytest.mark.browser, pytest.mark.stack, pytest.mark.timed]
 
 PASSWORD = "seven staggered bars"
 

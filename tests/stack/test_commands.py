@@ -16,7 +16,7 @@ import pytest
 
 from tests.stack.stack import ROOT, clean_environment, processes_of, running_stack, wait_for
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.timed]
 
 PROMISED = {
     "run", "url", "state", "ranks", "steps", "spans", "dropped_spans", "bubble_share", "bubble_share_theory",

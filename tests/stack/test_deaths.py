@@ -8,7 +8,7 @@ import pytest
 
 from tests.stack.stack import Stack, children_of, processes_of, running_stack, wait_for
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.timed]
 
 LONG = ("steps=2000",)
 

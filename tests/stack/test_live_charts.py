@@ -15,7 +15,7 @@ from trainer.presets import preset
 from trainer.trace.frame import encode
 from trainer.trace.stream import FRAME
 
-pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+pytestmark = [pytest.mark.stack, pytest.mark.timed, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from tests.stack.stack import at_once_seconds
 from tests.stack.test_live_socket import cookie, people, valkey, watching  # noqa: F401 (fixtures)
 from trainer.presets import preset
 
-pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.stack, pytest.mark.timed, pytest.mark.django_db(transaction=True)]
 
 
 class NewsPage(Page):

@@ -20,7 +20,7 @@ from tests.stack.stack import at_once_seconds
 from tests.valkey import port_of, start_valkey
 from trainer.presets import preset
 
-pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.stack, pytest.mark.timed, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from trainer.folder import run_folder, store_folder
 from trainer.presets import preset
 from trainer.trace.stream import frames_key
 
-pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.stack, pytest.mark.timed, pytest.mark.django_db(transaction=True)]
 
 
 class Valkey:

@@ -13,7 +13,7 @@ from dashboard.client.lockstep import Lockstep, Refused
 from tests.stack.stack import ROOT, Stack, wait_for
 from tests.unit import chrome_reader
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.timed]
 
 
 @pytest.fixture(scope="module")

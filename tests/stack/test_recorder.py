@@ -12,7 +12,7 @@ from tests.stack.recorder_stack import RecorderStack, until
 from tests.unit.frames import gpipe_rows
 from trainer.trace.stream import EVENT, FRAME, LIVE_RUNS, RECORDERS, frames_key
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.timed]
 
 
 @pytest.fixture

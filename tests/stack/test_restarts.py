@@ -9,7 +9,7 @@ from trainer.folder import run_folder, store_folder
 from trainer.lives import checkpoints_folder
 from trainer.trace.store import StoreReader
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.timed]
 
 
 def test_a_run_with_a_lost_rank_stays_running_and_finishes_with_both_lives_on_record(stack):

@@ -11,7 +11,7 @@ from trainer.folder import run_folder, store_folder
 from trainer.trace.kinds import Kind
 from trainer.trace.store import StoreReader
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.timed]
 
 
 def test_a_run_finishes_and_all_of_it_is_sealed(stack):

@@ -17,7 +17,7 @@ from trainer.trace.sinks import RedisSink
 from trainer.trace.stream import EVENT, LIVE_RUNS, frames_key
 from trainer.trace.writer import Writer
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.timed]
 
 SPANS = 1_200_000  # 55 MB as frames: more than three times the tail that the server keeps
 MOST_GROWN_MB = 40  # that tail, 16 MB, and some batches on their way
