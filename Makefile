@@ -35,7 +35,7 @@ test: setup browser axe lint
 ifdef TESTS
 	$(BIN)/python -m pytest $(TESTS)
 else
-	$(BIN)/python -m pytest -n auto -m "not timed" tests
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not timed" tests
 	$(BIN)/python -m pytest -m timed tests
 endif
 
