@@ -35,8 +35,9 @@ test: setup browser axe lint
 ifdef TESTS
 	$(BIN)/python -m pytest $(TESTS)
 else
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not timed" tests
-	$(BIN)/python -m pytest -m timed tests
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not timed" tests/unit tests/ranks
+	$(BIN)/python -m pytest -m timed tests/ranks
+	$(BIN)/python -m pytest tests/stack tests/browser
 endif
 
 lint: setup

@@ -18,7 +18,7 @@ from tests.stack.stack import running_stack
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 AXE = ARTIFACTS / "axe.min.js"
-LOOKS = [(theme, width) for theme in ("dark", "light") for width in (1440, 390)]
+LOOKS = [("dark", 1440), ("light", 390)]  # each theme and each width once
 PAGES = ("list", "launch", "learn", "idea", "compare", "account", "team", "webhooks", "notices", "exports", "reference",
          "shared", "saved")
 BY_KEYBOARD = tuple(name for name in PAGES if name not in ("list", "saved"))
