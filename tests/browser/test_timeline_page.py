@@ -79,9 +79,11 @@ def test_drag_pans_wheel_zooms_and_keys_do_both(finished: Page, made: Any) -> No
     show_step(finished, made, 5)
     start = view(finished)
     width = start["toNs"] - start["fromNs"]
-    finished.mouse.move(700, 500)
+    box = finished.locator('[data-part="scroller"]').bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    finished.mouse.move(x, y)
     finished.mouse.down()
-    finished.mouse.move(600, 500, steps=5)
+    finished.mouse.move(x - 100, y, steps=5)
     finished.mouse.up()
     panned = view(finished)
     assert panned["fromNs"] > start["fromNs"] + width * 0.05

@@ -60,6 +60,12 @@ def test_the_page_goes_on_after_it(finished: Page, made: Any) -> None:
     """The picture's painter took note of what had changed: the page's own must not miss it."""
     show_step(finished, made, 5)
     canvas = "document.querySelector('[data-part=base]').toDataURL()"
+    finished.evaluate("""() => new Promise((done) => {
+      const { timeline } = window.lockstep;
+      timeline.addEventListener("totals", done, { once: true });
+      timeline.updateShares();
+    })""")  # of the view as it is now; they follow a move of it a moment later
+    rest(finished)
     before = finished.evaluate(canvas)
     saved(finished, "svg")
     finished.mouse.move(5, 5)

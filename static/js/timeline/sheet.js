@@ -29,7 +29,8 @@ export class Sheet {
     this.canvas = document.createElement("canvas");
     this.context = this.canvas.getContext("2d", { alpha: false });
     this.hatch = new Hatch();
-    this.key = "";
+    this.key = ""; // of the picture that is kept
+    this.shownKey = ""; // of the latest frame
     this.from = this.to = 0; // the columns it holds
     this.zero = 0;
   }
@@ -38,7 +39,12 @@ export class Sheet {
     if (this.canvas.width === columns && this.canvas.height === height) return;
     this.canvas.width = Math.max(1, columns);
     this.canvas.height = Math.max(1, height);
-    this.key = "";
+    this.forget();
+  }
+
+  /** The next frame draws all of it. */
+  forget() {
+    this.key = this.shownKey = "";
   }
 
   /**
