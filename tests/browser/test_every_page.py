@@ -18,10 +18,9 @@ from tests.stack.stack import running_stack
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 AXE = ARTIFACTS / "axe.min.js"
-LOOKS = [("dark", 1440), ("light", 390)]  # each theme and each width once
+LOOKS = [(theme, width) for theme in ("dark", "light") for width in (1440, 390)]
 PAGES = ("list", "launch", "learn", "idea", "compare", "account", "team", "webhooks", "notices", "exports", "reference",
-         "shared", "saved")
-BY_KEYBOARD = tuple(name for name in PAGES if name not in ("list", "saved"))
+         "shared", "embedded", "saved")
 FOUND = """async () => (await axe.run()).violations.filter(({ impact }) => impact === "serious" || impact === "critical").map(
   ({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(" | ")}`)"""
 # Radio buttons of a name are one stop; what is inside a closed <details> or a hidden part is none.
@@ -39,11 +38,13 @@ REACHED = """() => {
   window.reached ??= new Map();
   if (!window.reached.has(at)) window.reached.set(at, window.reached.size + 1);
   const box = at.getBoundingClientRect();
-  const looks = getComputedStyle(at);
+  // A link that is its row's shows it around the row.
+  const looks = [null, "::after"].map((part) => getComputedStyle(at, part));
   const isAcross = box.width > 0 && box.right > 0 && box.left < innerWidth;
   const inside = isAcross && box.height > 0 && box.bottom > 0 && box.top < innerHeight;
   return { number: window.reached.get(at), inside, what: at.outerHTML.slice(0, 120),
-    shows: looks.outlineStyle !== "none" || looks.boxShadow !== "none" || at.matches("canvas, [role=application], iframe") };
+    shows: looks.some((one) => one.outlineStyle !== "none" || one.boxShadow !== "none")
+      || at.matches("canvas, [role=application], iframe") };
 }"""
 
 
@@ -73,7 +74,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Any:
             "account": f"{stack.url}/account/", "team": f"{stack.url}/teams/{team}/",
             "webhooks": f"{stack.url}/teams/{team}/webhooks/",
             "notices": f"{stack.url}/notices/", "exports": f"{stack.url}/runs/{run.id}/exports/",
-            "reference": f"{stack.url}/api/v1/docs", "shared": shared,
+            "reference": f"{stack.url}/api/v1/docs", "shared": shared, "embedded": shared.replace("/s/", "/embed/"),
             "saved": Path(saved).as_uri(), "run": f"{stack.url}/runs/{run.id}/",
         })
 
@@ -90,6 +91,8 @@ def visit(page: Page, place: Any) -> Any:
         assert name == "saved" or (answer is not None and answer.ok), (name, answer and answer.status)
         if name in ("shared", "saved", "run"):
             wait_until_complete(page)
+        elif name == "embedded":
+            expect(page.locator('[data-part="connection"]')).to_contain_text("complete")
         return page
 
     return go
@@ -129,7 +132,7 @@ def test_axe_finds_nothing_serious_in_any_view_of_a_run(visit: Any, theme: str, 
     assert found == {key: [] for key in found}
 
 
-@pytest.mark.parametrize("name", BY_KEYBOARD)
+@pytest.mark.parametrize("name", [*PAGES, "run"])
 def test_the_tab_key_reaches_all_that_can_be_used_and_it_can_be_seen(visit: Any, name: str) -> None:
     page = visit(name)
     usable, stops, unseen = page.evaluate(USABLE), 0, []
