@@ -118,22 +118,38 @@ class StepTime:
 
     @cached_property
     def hand_off_ms(self) -> list[float]:
-        """From each place in the pipeline to the next one, around to the first. All pipelines send at once, so of those that
-        share a port the last one counts."""
+        """From each place in the pipeline to the next one, around to the first. Pipelines that share a port queue at it once,
+        and are apart from then on: each waits for its own message, unless all that they send takes longer than an action."""
+        lasts = durations_ms(self.spec)
+        return [own if queued <= min(lasts.values()) * min(shares_of(self.spec)) else queued for own, queued in self._sent_ms]
+
+    @cached_property
+    def queue_ms(self) -> float:
+        """What the last of the pipelines that share a port waits in every step: those that average begin each step together."""
+        if not averaging_axes(self.spec):
+            return 0.0
+        waited = zip(self._sent_ms[:-1], self.hand_off_ms[:-1], strict=True)
+        return max((queued - passes for (_, queued), passes in waited), default=0.0)
+
+    @cached_property
+    def _sent_ms(self) -> list[tuple[float, float]]:
+        """By place: what its slowest message to the next one takes alone, and if all pipelines send theirs at once."""
         pipelines, size_bytes = Grid.of(self.spec.grid).groups("pp"), hand_off_bytes(self.spec)
         p = self.spec.grid.pp
         found = []
         for place in range(p):
             waiting: dict[int, float] = {}
-            longest = 0.0
+            alone = longest = 0.0
             for pipeline in pipelines:
                 source, target = pipeline[place], pipeline[(place + 1) % p]
                 link, passed = self._network.link(source, target), 0.0
+                own = size_bytes / link.bytes_per_second
                 for port in self._network.ports.between(source, target):
-                    waiting[port] = waiting.get(port, 0.0) + size_bytes / link.bytes_per_second
+                    waiting[port] = waiting.get(port, 0.0) + own
                     passed = max(passed, waiting[port])
+                alone = max(alone, own + link.latency_seconds)
                 longest = max(longest, passed + link.latency_seconds)
-            found.append(1000 * longest)
+            found.append((1000 * alone, 1000 * longest))
         return found
 
     @cached_property
@@ -144,8 +160,9 @@ class StepTime:
             return self._roughly_ms
         step = simulate(schedule_of(spec), durations_ms(spec), self._passes, shares=shares_of(spec), longer=self.longer)
         own = [[timed for timed in step.timed if timed.rank == place] for place in range(p)]
-        return max(max(timed.end for timed in timeds) + self.end_ms(place) - min(timed.start for timed in timeds)
-                   for place, timeds in enumerate(own))
+        return self.queue_ms + max(
+            max(timed.end for timed in timeds) + self.end_ms(place) - min(timed.start for timed in timeds)
+            for place, timeds in enumerate(own))
 
     def _passes(self, source: int, target: int) -> float:
         """Between neighbours, around the pipeline too."""
@@ -159,7 +176,7 @@ class StepTime:
         longer = max((sum(max(0.0, self.inside_ms.get((do, stage), 0.0) - lasts[do] * shares[stage])
                           for do in (Do.FORWARD, Do.BACKWARD)) for stage in range(len(shares))), default=0.0)
         alone = _work_ms(self.spec) / (1 - bubble_share(self.spec))
-        once = 2 * sum(self.hand_off_ms[:-1]) + self.averaging_ms[0] + self.end_ms(0)
+        once = self.queue_ms + 2 * sum(self.hand_off_ms[:-1]) + self.averaging_ms[0] + self.end_ms(0)
         return alone + self.spec.schedule.micro_batches * longer + once
 
     @cached_property

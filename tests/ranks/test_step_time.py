@@ -15,7 +15,6 @@ pytestmark = [pytest.mark.ranks, pytest.mark.timed]
 
 STEP_TOLERANCE = 0.03
 ATTEMPTS = 3  # what else runs on the machine makes a step longer, at one moment and not at the next
-MACHINE_SHARE = 0.1  # what a step's real work and messages may take beyond the pace where a machine is slow or busy
 OWN = {f"collectives.{name}": "auto" for name in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")}
 # So that late wake-ups, and what Python takes for each collective, weigh little.
 SLOW = {"pace.forward_ms": "40.0", "pace.backward_ms": "80.0", "steps": "4"}
@@ -53,6 +52,4 @@ def test_the_launch_pages_step_time_is_the_paced_runs(job: str, tmp_path: Path, 
             break
     if found["realtime"] != {"granted"} or found["stolen"] > MOST_STOLEN:
         pytest.skip(f"wake-ups are late: {found['realtime']}, {found['stolen']:.1%} of this machine's time was stolen")
-    if STEP_TOLERANCE < -off <= MACHINE_SHARE:
-        pytest.skip(f"{-off:.1%} longer than planned, {ATTEMPTS} times: this machine takes longer than what it stands for")
     assert abs(off) <= STEP_TOLERANCE

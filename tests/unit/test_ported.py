@@ -84,6 +84,20 @@ def test_a_step_on_modelled_links_is_its_work_hand_offs_and_averaging() -> None:
     assert step_ms(averaged) == pytest.approx(2 * 60 + stage + loss_ms) and stage > loss_ms > 0
 
 
+def test_pipelines_at_one_port_queue_at_it_once_unless_it_is_never_free() -> None:
+    def shared(slow_down: int, **more: int) -> StepTime:
+        links = {"kind": "modelled", "slow_down": slow_down}
+        return StepTime(job(grid={"pp": 2} | more, links=links, placement={"gpus_per_server": 2}))
+
+    slices, parts = shared(2000, tp=2), shared(2000, cp=2)
+    link = slices._network.link(0, 2)
+    own_ms = 1000 * link.seconds(16 * 32 * 32 * 4)
+    both_ms = 2 * own_ms - 1000 * link.latency_seconds
+    assert slices.hand_off_ms == pytest.approx([own_ms] * 2) and slices.queue_ms == 0, "nothing brings slices together again"
+    assert parts.queue_ms == pytest.approx(parts.hand_off_ms[0] - 1000 * link.latency_seconds), "averaging does"
+    assert shared(40_000, tp=2).hand_off_ms == pytest.approx([20 * both_ms] * 2) and 20 * both_ms > 60
+
+
 def test_no_step_time_where_nothing_is_emulated_and_what_is_left_out_is_said() -> None:
     assert step_ms(job(pace={"kind": "real"})) is None
     assert left_out(job(splits={"data": {"mode": "everyone"}})) == ["dp"]
