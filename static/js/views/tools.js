@@ -57,8 +57,10 @@ export class Tools {
     }
     const words = foundWords(search, timeline.selected);
     setText(part("found"), words);
+    const isBad = Boolean(search.query.error || search.teller.error);
     part("found").title = words; // a narrow page cuts it off
-    part("found").dataset.tone = search.query.error || search.teller.error ? "bad" : "";
+    part("found").dataset.tone = isBad ? "bad" : "";
+    part("search").style.setProperty("--found-letters", isBad ? 0 : Math.max(6, words.length));
     part("search").setAttribute("aria-invalid", String(Boolean(search.query.error)));
     for (const name of ["match-before", "match-next"]) part(name).disabled = search.teller.count === 0;
   }
