@@ -24,7 +24,7 @@ FORMATS = {
                    ".html", "text/html; charset=utf-8", page.page_html),
     "trace": Format("Trace", "Perfetto and chrome://tracing open it as it is: ranks as processes, messages as flows",
                     ".trace.json.gz", "application/gzip", chrome.trace_json_gz),
-    "hta": Format("Trace, for HolisticTraceAnalysis", "unpack the zip: a file a rank, as torch's profiler gives them",
+    "hta": Format("Trace, HTA", "HolisticTraceAnalysis reads it once it is unpacked: a file a rank, lanes as streams",
                   ".hta.zip", "application/zip", hta.hta_zip),
     "spans-parquet": Format("Spans, Parquet", "a row a span, for pandas, DuckDB and the like",
                             ".spans.parquet", "application/vnd.apache.parquet", tables.spans_parquet),

@@ -135,7 +135,10 @@ export class WholeSearch {
       const count = new DataView(buffer).getUint32(0, true);
       list.starts = new Float64Array(buffer, 8, count);
       list.lanes = new Uint32Array(buffer, 8 + 8 * count, count);
-      if (!signal.aborted) this.onChange();
+      if (!signal.aborted) {
+        this.error = null;
+        this.onChange();
+      }
       return list;
     });
     list.promise.catch((error) => {

@@ -11,7 +11,7 @@ const TYPING_MS = 120;
 function foundWords({ query, isOn, teller }, selected) {
   if (query.error) return query.error;
   if (!isOn) return "";
-  if (teller.error) return teller.refusal || "The server does not answer; trying again";
+  if (teller.error) return teller.refusal || `The server does not answer${teller.isDone ? "" : "; trying again"}`;
   const missing = teller.unread ? `, ${count(teller.unread)} ${teller.unread === 1 ? "part" : "parts"} of the run not readable` : "";
   const extent = teller.isDone ? (teller.isGrowing ? " so far" : "") : teller.share ? ` … ${Math.round(100 * teller.share)} %` : " …";
   if (!teller.count) return (teller.isDone ? `none${extent}` : `searching${extent}`) + missing;
