@@ -46,12 +46,16 @@ class NoReader(Exception):
     """It is not here, or it does not read what it is given; the message says which."""
 
 
+def is_here() -> bool:
+    return (FOLDER / "whole").exists()  # written last
+
+
 def read(folder: Path) -> dict[str, Any]:
     """What it makes of the files in `folder`; seconds without its imports.
 
     `spans`: (rank, name, how many, their microseconds); `overlap` and `idle`: a row a rank, as its tables have them.
     """
-    if not (FOLDER / "hta").is_dir():
+    if not is_here():
         raise NoReader(MISSING)
     environment = {**os.environ, "PYTHONPATH": str(FOLDER), "HTA_DISABLE_NS_ROUNDING": "1"}
     done = subprocess.run(

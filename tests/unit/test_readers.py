@@ -58,7 +58,7 @@ def common_ns(one, other):
     return sum(max(0, min(a1, b1) - max(a0, b0)) for a0, a1 in zip(*one, strict=True) for b0, b1 in zip(*other, strict=True))
 
 
-@pytest.mark.skipif(not (reader.FOLDER / "hta").is_dir(), reason=reader.MISSING)
+@pytest.mark.skipif(not reader.is_here(), reason=reader.MISSING)
 def test_holistic_trace_analysis_finds_what_was_recorded(unpacked, frames):
     counts, total_ns = Counter(), Counter()
     for frame in frames:
@@ -86,7 +86,7 @@ def test_holistic_trace_analysis_finds_what_was_recorded(unpacked, frames):
 
 
 def test_a_rank_that_cannot_be_read_is_said(tmp_path):
-    if not (reader.FOLDER / "hta").is_dir():
+    if not reader.is_here():
         with pytest.raises(reader.NoReader, match="make readers"):
             reader.read(tmp_path)
         return
