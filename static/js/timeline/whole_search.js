@@ -187,10 +187,11 @@ export class WholeSearch {
     }).catch((error) => this.#failed(error, signal));
   }
 
-  /** A span was chosen: keys go on from there. */
+  /** Another span was chosen, or none: keys go on from there. */
   chosen(span) {
     const { target } = this;
-    if (target && span && !(target.startNs === span.startNs && laneOf(target) === laneOf(span))) this.target = null;
+    const isTarget = target && span && target.startNs === span.startNs && laneOf(target) === laneOf(span);
+    if (!isTarget) this.target = null;
   }
 
   /** How many matches come before a span, if it is one; -1 if not, or as long as that is not known. */
