@@ -1,8 +1,8 @@
 """How long the analysis of a run of ten million spans takes, and how much memory; HolisticTraceAnalysis on some of it beside.
 
 Its overlap and idle analysis takes time and memory as the number of spans, and holds all of them: so it gets a run of fewer
-spans of the same kind, in one process as we have it, and so do we once more. `hta_seconds` and `same_seconds` are of the same spans, each from what it
-reads, files or segments, to its figures; imports are not counted.
+spans of the same kind, in one process as we have it, and so do we once more. `hta_seconds` and `same_seconds` are of the
+same spans, each from what it reads, files or segments, to its figures; imports are not counted.
 """
 
 from __future__ import annotations
