@@ -6,7 +6,7 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 BENCHES ?= start live overhead timeline windows list pages
 
-.PHONY: help setup run test lint bench pictures browser axe lock clean
+.PHONY: help setup run test lint bench pictures browser axe readers lock clean
 
 help:
 	@echo "make run     set up, start everything, print the address   (PORT=$(PORT))"
@@ -31,7 +31,7 @@ run: setup
 	@exec $(BIN)/python manage.py up --port $(PORT)
 
 # What times real processes, servers and pages runs by itself; the rest side by side, on all cores.
-test: setup browser axe lint
+test: setup browser axe readers lint
 ifdef TESTS
 	$(BIN)/python -m pytest $(TESTS)
 else
@@ -46,7 +46,7 @@ lint: setup
 	$(BIN)/djlint templates --lint --quiet
 	$(BIN)/lint-imports
 
-bench: setup browser
+bench: setup browser readers
 	@for name in $(BENCHES); do $(BIN)/python manage.py bench $$name || exit; done
 
 pictures: setup browser
@@ -70,6 +70,16 @@ axe:
 	@test -s $(AXE) || ! command -v npm >/dev/null || { mkdir -p $(dir $(AXE)) && \
 	  (cd $(dir $(AXE)) && npm pack --silent axe-core@$(AXE_VERSION) >/dev/null && tar -xzf axe-core-$(AXE_VERSION).tgz -O package/axe.min.js >axe.part \
 	    && mv axe.part axe.min.js && rm axe-core-$(AXE_VERSION).tgz) || echo "axe-core could not be fetched; its test is skipped." >&2; }
+
+# HolisticTraceAnalysis, which a test has read our export and `bench analysis` measures beside ours; without it both say so.
+# It names JupyterLab among what it needs, so it lies apart from our packages, with what it truly imports beside them.
+READERS := test-artifacts/hta
+READERS_PACKAGES := HolisticTraceAnalysis==0.5.0 pandas==3.1.1 pydot==4.0.1 python-dateutil==4.0.0 six==1.17.0 psutil==7.2.2
+
+readers: setup
+	@test -e $(READERS)/whole || { rm -rf $(READERS) && \
+	  $(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --target $(READERS) $(READERS_PACKAGES) \
+	    && touch $(READERS)/whole; } || echo "HolisticTraceAnalysis could not be fetched; its test is skipped." >&2
 
 lock:
 	$(BIN)/pip-compile --quiet --extra dev --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \

@@ -81,6 +81,7 @@ GET = {
     "run-panel": SEEN,
     "run-ideal": SEEN,
     "run-window": SEEN,
+    "run-search": SEEN,
     "run-comments": SEEN,
     "shared-comments": anyone(UNKNOWN),  # this link is without them
     "shared-run": anyone(OK),
@@ -91,6 +92,7 @@ GET = {
     "shared-panel": anyone(OK),
     "shared-run-ideal": anyone(OK),
     "shared-window": anyone(OK),
+    "shared-search": anyone(OK),
     "client": anyone(OK),
     "healthz": anyone(503),  # there is no Redis in unit tests
     "readyz": anyone(503),

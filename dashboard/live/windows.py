@@ -12,10 +12,10 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse, HttpResponseNotModified, JsonResponse
-from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from dashboard.live import window_message
+from dashboard.live.asked import NotUnderstood, let_keep, number
 from dashboard.runs.access import access
 from dashboard.runs.models import Run
 from dashboard.runs.stored import store_of
@@ -25,13 +25,6 @@ from trainer.trace.windows import MOST_PIXELS, Window
 
 LATEST_NS = 2**53
 _LANES = re.compile(r"(\d{1,7})-(\d{1,7})\Z", re.ASCII)
-_NUMBER = re.compile(r"-?\d{1,16}\Z", re.ASCII)
-
-
-class BadWindow(ValueError):
-    def __init__(self, field: str, given: str, would_do: str):
-        super().__init__(f"{field}={given}: {would_do}")
-        self.answer = {"field": field, "given": given, "message": would_do}
 
 
 @require_safe
@@ -49,7 +42,7 @@ def _answer(request: HttpRequest, run: Run) -> HttpResponse:
     reader = store_of(run.pk)
     try:
         window = asked(reader, request.GET)
-    except BadWindow as bad:
+    except NotUnderstood as bad:
         return JsonResponse({"errors": [bad.answer]}, status=400)
     found = windows.segments_in(reader, window)
     last = found[-1].number if found else 0
@@ -57,9 +50,7 @@ def _answer(request: HttpRequest, run: Run) -> HttpResponse:
     is_same = request.headers.get("If-None-Match") == tag
     response = HttpResponseNotModified() if is_same else _fresh(reader, window, found, last)
     response["ETag"] = tag
-    response["Cache-Control"] = "private, max-age=31536000, immutable" if reader.manifest.complete else "private, no-cache"
-    patch_vary_headers(response, ["Cookie"])
-    return response
+    return let_keep(response, reader)
 
 
 def _fresh(reader: StoreReader, window: Window, found: list[Any], last: int) -> HttpResponse:
@@ -71,25 +62,16 @@ def _fresh(reader: StoreReader, window: Window, found: list[Any], last: int) -> 
 
 
 def asked(reader: StoreReader, given: Any) -> Window:
-    """The window of a query; what it leaves out is the whole run, every lane, 1,400 pixels. Raises BadWindow."""
-    from_ns = _number(given, "from", reader.manifest.start_ns, -LATEST_NS, LATEST_NS)
-    to_ns = _number(given, "to", max(reader.manifest.end_ns, from_ns + 1), -LATEST_NS, LATEST_NS)
-    pixels = _number(given, "pixels", 1400, 1, MOST_PIXELS)
+    """The window of a query; what it leaves out is the whole run, every lane, 1,400 pixels. Raises NotUnderstood."""
+    from_ns = number(given, "from", reader.manifest.start_ns, -LATEST_NS, LATEST_NS)
+    to_ns = number(given, "to", max(reader.manifest.end_ns, from_ns + 1), -LATEST_NS, LATEST_NS)
+    pixels = number(given, "pixels", 1400, 1, MOST_PIXELS)
     if to_ns <= from_ns:
-        raise BadWindow("to", str(to_ns), f"something after from={from_ns} would do")
+        raise NotUnderstood("to", str(to_ns), f"something after from={from_ns} would do")
     lanes = given.get("lanes")
     if lanes is None:
         return windows.window_of(reader, from_ns, to_ns, pixels)
     found = _LANES.match(lanes)
     if not found or int(found[2]) < int(found[1]):
-        raise BadWindow("lanes", lanes, "the first and the last lane would do, as in 0-63; a rank has four")
+        raise NotUnderstood("lanes", lanes, "the first and the last lane would do, as in 0-63; a rank has four")
     return windows.window_of(reader, from_ns, to_ns, pixels, int(found[1]), int(found[2]) + 1)
-
-
-def _number(given: Any, field: str, default: int, least: int, most: int) -> int:
-    text = given.get(field)
-    if text is None:
-        return default
-    if not _NUMBER.match(text) or not least <= int(text) <= most:
-        raise BadWindow(field, text, f"a whole number from {least} to {most} would do")
-    return int(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 import numpy as np
@@ -10,11 +9,9 @@ import numpy as np
 from dashboard.runs.models import Run
 from dashboard.runs.stored import store_of
 from trainer.complaints import FieldError, SpecError
+from trainer.trace import windows
 from trainer.trace.kinds import Kind, Lane
-from trainer.trace.segments import BrokenSegment
 from trainer.trace.store import StoreReader
-
-log = logging.getLogger(__name__)
 
 MOST_SPANS = 40_000  # of one run's step; what is left out is counted
 DRAWN_LANES = (Lane.COMPUTE, Lane.COLLECTIVE, Lane.POINT_TO_POINT)
@@ -53,19 +50,10 @@ def _of_run(run: Run, reader: StoreReader, row: dict[str, Any]) -> dict[str, Any
 def _spans(reader: StoreReader, row: dict[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
     """Of the lanes that are drawn, the longest first, so that what is left out is what would be seen least."""
     found: list[dict[str, np.ndarray[Any, Any]]] = []
-    for segment in reader.segments:
-        if segment.end_ns < row["start_ns"] or segment.start_ns > row["end_ns"]:
-            continue
-        try:
-            frames = reader.segment_frames(segment)
-        except BrokenSegment as broken:
-            log.error("a segment is not compared: %s", broken)
-            continue
-        for frame in frames:
-            columns = frame.spans
-            wanted = (columns["step"] == row["step"]) & np.isin(columns["lane"], DRAWN_LANES) & (columns["kind"] != Kind.WAIT)
-            rank = np.full(int(wanted.sum()), frame.rank)
-            found.append({"rank": rank} | {name: columns[name][wanted] for name in _COLUMNS[1:]})
+    window = windows.window_of(reader, row["start_ns"], row["end_ns"] + 1, windows.MOST_PIXELS)
+    for rank, columns, _ in windows.spans(reader, window):
+        wanted = (columns["step"] == row["step"]) & np.isin(columns["lane"], DRAWN_LANES) & (columns["kind"] != Kind.WAIT)
+        found.append({"rank": np.full(int(wanted.sum()), rank)} | {name: columns[name][wanted] for name in _COLUMNS[1:]})
     whole = {name: np.concatenate([one[name] for one in found] or [np.zeros(0)]) for name in _COLUMNS}
     whole["start_ns"] = whole["start_ns"] - row["start_ns"]
     order = np.argsort(-whole["duration_ns"], kind="stable")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.paginator import Page, Paginator
-from django.db.models import F, QuerySet
+from django.db.models import Count, F, QuerySet, Window
 
 from dashboard.runs.access import deleted_runs, visible_runs
 from dashboard.runs.models import Run
@@ -16,6 +16,7 @@ SORTS = {
     "steps": "steps_done", "step": "step_seconds",
 }
 NEWEST_FIRST = "-created"
+_FURTHEST_PAGE = 10**9
 
 
 def find(user: Any, query: Query, sort: str = NEWEST_FIRST) -> QuerySet[Run]:
@@ -36,11 +37,18 @@ def find(user: Any, query: Query, sort: str = NEWEST_FIRST) -> QuerySet[Run]:
 
 
 def page_of(found: QuerySet[Run], number: Any, size: int) -> tuple[Page[str], list[Run]]:
-    """The page nearest to `number`, and its runs with owner and tags, in four queries however many there are.
+    """The page nearest to `number`, and its runs with owner and tags, in a few queries however many there are.
 
-    What is sorted is ids alone: rows hold pictures, and a database would carry those along.
+    What is sorted is ids alone: rows hold pictures, and a database would carry those along. It counts them on the way,
+    since looking for words costs as much as sorting: a page beyond the last one is asked for a second time.
     """
-    page = Paginator(found.values_list("pk", flat=True), size).get_page(number)
-    ids = list(page.object_list)
-    by_id = {run.pk: run for run in Run.objects.filter(pk__in=ids).select_related("owner", "team").prefetch_related("tags")}
-    return page, [by_id[run_id] for run_id in ids if run_id in by_id]
+    ids = found.annotate(found=Window(Count("*"))).values_list("pk", "found")
+    asked = int(number) if str(number).isdecimal() and 0 < int(number) < _FURTHEST_PAGE else 1
+    rows = list(ids[(asked - 1) * size : asked * size])
+    paginator = Paginator(found.values_list("pk", flat=True), size)
+    paginator.count = rows[0][1] if rows else found.count() if asked > 1 else 0
+    page = paginator.get_page(number)
+    page.object_list = [pk for pk, _ in rows] if page.number == asked else list(page.object_list)
+    runs = Run.objects.filter(pk__in=page.object_list).select_related("owner", "team").prefetch_related("tags")
+    by_id = {run.pk: run for run in runs}
+    return page, [by_id[run_id] for run_id in page.object_list if run_id in by_id]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +12,8 @@ from dashboard.bench.stores import BenchRun, fill, make_runs, server
 from dashboard.bench.synthetic import Shape
 from dashboard.live.opening import IN_PAGE_SPANS
 from tests.browser.static_server import until
+from trainer.trace.search import matches
+from trainer.trace.span_query import parse
 from trainer.trace.store import StoreReader
 
 pytestmark = pytest.mark.browser
@@ -94,7 +95,7 @@ def test_the_whole_of_it_is_drawn_and_a_window_of_it_is_exact(opened: Page, long
     picture(opened, "one-step")
 
 
-def test_spans_that_were_read_can_be_chosen_searched_and_listed(opened: Page, long_run: Any) -> None:
+def test_spans_that_were_read_can_be_chosen_and_listed(opened: Page, long_run: Any) -> None:
     run, _ = long_run
     row = next(row for row in StoreReader(run.store).steps() if row["step"] == 60)
     see(opened, row["work_start_ns"], row["work_end_ns"])
@@ -106,12 +107,66 @@ def test_spans_that_were_read_can_be_chosen_searched_and_listed(opened: Page, lo
     expect(opened.locator('[data-part="details"]')).to_contain_text("step 60")
     until(opened, "location.hash.includes('span=')")
     address = opened.url
-    opened.fill('[data-part="search"]', "kind:forward rank:0")
-    expect(opened.locator('[data-part="found"]')).to_have_text(re.compile(r"\d+ in what is read$"))
     opened.goto("about:blank")
     opened.goto(address)
     until(opened, f"{IS_READ} && window.lockstep.timeline.selected")
     expect(opened.locator('[data-part="details"]')).to_contain_text("step 60")
+
+
+def of_the_run(run: BenchRun, text: str) -> list[tuple[float, int, int]]:
+    """(start_ns, rank, lane) of every match, in the order in which they are walked."""
+    reader, found = StoreReader(run.store), []
+    for segment in reader.segments:
+        starts, lanes = matches(reader, parse(text), segment.number)
+        found += zip(starts.tolist(), (lanes // 4).tolist(), (lanes % 4).tolist(), strict=True)
+    return sorted(found)
+
+
+def chosen(page: Page) -> tuple[float, int, int]:
+    until(page, f"{IS_READ} && window.lockstep.timeline.selected")
+    return tuple(page.evaluate("() => (({ startNs, rank, lane }) => [startNs, rank, lane])(window.lockstep.timeline.selected)"))
+
+
+def test_a_search_looks_through_the_whole_run_and_is_walked_with_the_same_keys(opened: Page, long_run: Any, picture: Any) -> None:
+    run, _ = long_run
+    wanted = of_the_run(run, "dur:>850us kind:backward rank:5,77")
+    assert len(wanted) > 50
+    opened.fill('[data-part="search"]', "dur:>850us kind:backward rank:5,77")
+    found = opened.locator('[data-part="found"]')
+    expect(found).to_have_text(f"{len(wanted):,}")
+    opened.locator('[data-part="scroller"]').focus()
+    opened.keyboard.press("Escape")
+    head = StoreReader(run.store).manifest
+    see(opened, head.start_ns, head.end_ns)
+    picture(opened, "matches-of-the-whole")
+    opened.keyboard.press("n")
+    expect(found).to_have_text(f"1 of {len(wanted):,}")
+    assert chosen(opened) == wanted[0]
+    for _ in range(3):
+        opened.keyboard.press("n")
+    expect(found).to_have_text(f"4 of {len(wanted):,}")
+    assert chosen(opened) == wanted[3]
+    for _ in range(4):  # pressed faster than spans are read
+        opened.keyboard.press("Shift+n")
+    expect(found).to_have_text(f"{len(wanted):,} of {len(wanted):,}")
+    assert chosen(opened) == wanted[-1]
+    picture(opened, "last-match")
+    assert held(opened)["spans"] < MOST_HELD
+
+
+def test_a_search_that_finds_nothing_in_the_whole_run_says_so(opened: Page) -> None:
+    opened.fill('[data-part="search"]', "name:nowhere")
+    expect(opened.locator('[data-part="found"]')).to_have_text("none")
+    expect(opened.locator('[data-part="match-next"]')).to_be_disabled()
+
+
+def test_a_search_goes_on_when_the_server_answers_again(opened: Page, long_run: Any) -> None:
+    opened.route("**/search/?*", lambda route: route.abort())
+    opened.fill('[data-part="search"]', "step:40 kind:optimizer")
+    found = opened.locator('[data-part="found"]')
+    expect(found).to_have_text("The server does not answer; trying again")
+    opened.unroute("**/search/?*")
+    expect(found).to_have_text(f"{SHAPE.ranks}", timeout=20_000)
 
 
 def test_a_window_that_cannot_be_read_is_said_while_coarser_cells_stay(opened: Page, long_run: Any, picture: Any) -> None:

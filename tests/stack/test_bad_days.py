@@ -23,13 +23,6 @@ STEPS_A_SEGMENT = 1000  # 68,000 spans: a segment is full and is sealed at once
 
 
 @pytest.fixture
-def stack(tmp_path):
-    stack = RecorderStack(tmp_path)
-    yield stack
-    stack.close()
-
-
-@pytest.fixture
 def small_disk(tmp_path):
     """A file system of its own of 6 MB."""
     folder = tmp_path / "disk"
@@ -55,41 +48,41 @@ def fill(folder, leave_bytes=0):
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_recorder_killed_in_the_middle_of_sealing_twice_loses_and_doubles_nothing(stack, point):
-    (run_id,) = stack.make_runs()
-    ranks = Ranks(stack, run_id)
+def test_a_recorder_killed_in_the_middle_of_sealing_twice_loses_and_doubles_nothing(recording, point):
+    (run_id,) = recording.make_runs()
+    ranks = Ranks(recording, run_id)
     for _ in range(2):
         ranks.work(STEPS_A_SEGMENT)
-        dying = stack.start_recorder("-m", "tests.stack.dying_recorder", point)
+        dying = recording.start_recorder("-m", "tests.stack.dying_recorder", point)
         until(f"it dies when {point}", lambda dying=dying: dying.poll() is not None, seconds=60)
         assert dying.returncode == -signal.SIGKILL
     ranks.work(10)
     ranks.close()
-    stack.end(run_id)
-    stack.start_recorder()
-    assert_whole(stack, run_id, ranks)
+    recording.end(run_id)
+    recording.start_recorder()
+    assert_whole(recording, run_id, ranks)
 
 
 def test_what_a_full_disk_refuses_is_sealed_once_there_is_room(tmp_path, small_disk):
     """The database is on the same disk, and is refused as well."""
-    stack = RecorderStack(small_disk, beside=tmp_path)
+    recording = RecorderStack(small_disk, beside=tmp_path)
     try:
-        (run_id,) = stack.make_runs()
-        stack.start_recorder()
-        ranks = Ranks(stack, run_id)
+        (run_id,) = recording.make_runs()
+        recording.start_recorder()
+        ranks = Ranks(recording, run_id)
         ranks.work(10)
-        until("it has taken them", lambda: stack.row(run_id)["figures"].get("spans") == ranks.spans)
+        until("it has taken them", lambda: recording.row(run_id)["figures"].get("spans") == ranks.spans)
         ballast = fill(small_disk)
         ranks.work(STEPS_A_SEGMENT)
-        until("it was refused", lambda: any(words in stack.log_file.read_bytes() for words in REFUSALS))
-        assert stack.client.xlen(frames_key(run_id)) > 0
+        until("it was refused", lambda: any(words in recording.log_file.read_bytes() for words in REFUSALS))
+        assert recording.client.xlen(frames_key(run_id)) > 0
         ballast.unlink()
         ranks.work(10)
         ranks.close()
-        stack.end(run_id)
-        assert_whole(stack, run_id, ranks)
+        recording.end(run_id)
+        assert_whole(recording, run_id, ranks)
     finally:
-        stack.close()
+        recording.close()
 
 
 @pytest.mark.parametrize("leave_bytes", [0, 5000, 20_000])
@@ -114,27 +107,27 @@ def test_a_frame_for_which_the_disk_has_no_room_leaves_the_spill_as_it_was(small
 
 
 def test_without_redis_and_without_room_on_disk_frames_wait_in_memory(tmp_path, small_disk):
-    stack = RecorderStack(small_disk, beside=tmp_path)
+    recording = RecorderStack(small_disk, beside=tmp_path)
     try:
-        (run_id,) = stack.make_runs()
-        stack.start_recorder()
-        ranks = Ranks(stack, run_id)
+        (run_id,) = recording.make_runs()
+        recording.start_recorder()
+        ranks = Ranks(recording, run_id)
         ranks.work(10)
-        until("it has taken them", lambda: stack.row(run_id)["figures"].get("spans") == ranks.spans)
+        until("it has taken them", lambda: recording.row(run_id)["figures"].get("spans") == ranks.spans)
         ballast = fill(small_disk, leave_bytes=20_000)
 
         def go_on_without():
-            ranks.work_until("the disk refuses frames", lambda: stack.spilled_bytes(run_id) > 10_000, steps=5)
+            ranks.work_until("the disk refuses frames", lambda: recording.spilled_bytes(run_id) > 10_000, steps=5)
             ranks.work(200)
 
-        stack.restart_valkey(go_on_without)
+        recording.restart_valkey(go_on_without)
         ballast.unlink()
         ranks.work(10)
         ranks.close()
-        stack.end(run_id)
-        assert_whole(stack, run_id, ranks)
+        recording.end(run_id)
+        assert_whole(recording, run_id, ranks)
     finally:
-        stack.close()
+        recording.close()
 
 
 RANK = """
@@ -154,25 +147,28 @@ for step in itertools.count():
 
 
 @pytest.mark.parametrize("redis_is_there", [True, False], ids=["into Redis", "into the spill file"])
-def test_a_rank_killed_in_the_middle_of_a_frame_leaves_what_it_had_recorded_up_to_a_frame(stack, redis_is_there):
+def test_a_rank_killed_in_the_middle_of_a_frame_leaves_what_it_had_recorded_up_to_a_frame(recording, redis_is_there):
     """A real process that sends as fast as it can is killed; the next life of the rank's place begins where it ended."""
-    (run_id,) = stack.make_runs()
-    folder = run_folder(stack.home, run_id)
+    (run_id,) = recording.make_runs()
+    folder = run_folder(recording.home, run_id)
     spill, key = spill_file(folder, 0), frames_key(run_id)
     if not redis_is_there:
-        stack.valkey.kill()
-        stack.valkey.wait()
-    rank = subprocess.Popen([sys.executable, "-c", RANK, stack.url, run_id, str(spill)], cwd=ROOT, env=stack.env)
-    stack.recorders.append(rank)
-    until("it is at it", lambda: stack.client.xlen(key) > 300 if redis_is_there else stack.spilled_bytes(run_id) > 300_000)
+        recording.valkey.kill()
+        recording.valkey.wait()
+    rank = subprocess.Popen([sys.executable, "-c", RANK, recording.url, run_id, str(spill)], cwd=ROOT, env=recording.env)
+    recording.recorders.append(rank)
+    if redis_is_there:
+        until("it is at it", lambda: recording.client.xlen(key) > 300)
+    else:
+        until("it is at it", lambda: recording.spilled_bytes(run_id) > 300_000)
     rank.kill()
     rank.wait()
     if not redis_is_there:
-        stack.restart_valkey()
-    recorder = stack.start_recorder()
-    close_stream(stack.client, stack.url, run_id, folder, RANKS)
-    figures = stack.wait_until_sealed(run_id)["figures"]
-    reader = stack.reader(run_id)
+        recording.restart_valkey()
+    recorder = recording.start_recorder()
+    close_stream(recording.client, recording.url, run_id, folder, RANKS)
+    figures = recording.wait_until_sealed(run_id)["figures"]
+    reader = recording.reader(run_id)
     frames = [decode(data) for data in reader.frames(0, 10**9)[1]]
     steps = [step for frame in frames for step in frame.spans["step"].tolist()]
     assert len(steps) == figures["spans"] > 1000

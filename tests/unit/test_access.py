@@ -53,6 +53,8 @@ def address(name, people):
         values["name"] = "viewer"
     values |= {"welcome": {"token": "x" * 64}, "invited": {"token": invitation_token}}.get(name, {})
     found = reverse(NAMESPACES.get(name, "") + name, kwargs={key: values[key] for key in patterns()[name].pattern.converters})
+    if name.endswith("-search"):
+        return f"{found}?q=F0"
     if "compare" in name:
         other = services.launch(PRESETS["ddp-digits"].spec, member, team=people.team)
         return f"{found}?run={people.run.pk}&run={other.pk}"

@@ -8,7 +8,7 @@ import time
 import pytest
 from django.core.management import call_command
 
-from dashboard.bench import live, overhead, place, start
+from dashboard.bench import analysis, hta, live, overhead, place, start
 from dashboard.bench.server_cost import ServerCost
 from dashboard.stack.own import NoStack
 
@@ -80,3 +80,10 @@ def _burn(cpu_seconds):
     until = time.process_time() + cpu_seconds
     while time.process_time() < until:
         pass
+
+
+def test_the_analysis_is_measured_also_where_nothing_stands_beside_it(monkeypatch, tmp_path):
+    monkeypatch.setattr(hta, "FOLDER", tmp_path)
+    found = analysis.run({"spans": 5000})
+    assert found["spans"] >= 5000 and found["seconds"] > 0
+    assert found["hta_seconds"] is None and "make readers" in found["hta_missing"]

@@ -5,6 +5,7 @@ import io
 import random
 import time
 import tracemalloc
+import zipfile
 from dataclasses import replace
 
 import pyarrow as pa
@@ -158,7 +159,7 @@ def test_a_text_that_begins_like_a_formula_is_harmless_in_a_spreadsheet(people, 
     assert parquet["name"].to_pylist() == bad
 
 
-@pytest.mark.parametrize("key", ["trace", "spans-parquet", "spans-csv"])
+@pytest.mark.parametrize("key", ["trace", "hta", "spans-parquet", "spans-csv"])
 def test_memory_does_not_grow_with_the_run(people, home, key, tmp_path):
     def peak(steps):
         folder = tmp_path / f"{steps}"
@@ -184,6 +185,8 @@ def test_a_run_that_recorded_nothing_is_exported_as_nothing(people, home, key):
     data, _ = made(home, people.run, key)
     if key == "trace":
         assert chrome_reader.read(data).slices == []
+    elif key == "hta":
+        assert zipfile.ZipFile(io.BytesIO(data)).namelist() == []
     elif key.endswith("csv"):
         assert len(data.decode().splitlines()) == 1
     elif key.endswith("parquet"):

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from tests.stack.recorder_stack import until
 from tests.unit.baskets import ZERO_NS, Basket, bytes_of, row
 from trainer.trace import outbox as outbox_module
 from trainer.trace.frame import decode
@@ -100,18 +101,20 @@ def test_a_rank_that_ends_before_the_zero_is_known_still_sends_with_small_times(
     assert 0 <= basket.frames[0].marks["time_ns"][0] < 1e9
 
 
+def spilled_steps(spill):
+    """Of every span that lies on disk, in its order."""
+    return [step for data, _ in read_frames(spill) for step in decode(data).spans["step"].tolist()]
+
+
 def test_while_the_sink_is_away_frames_lie_on_disk_and_leave_in_order_when_it_is_back(spill):
     basket = Basket()
     basket.is_away = True
     writer = Writer(0, basket, spill, flush_ms=1, zero_ns=ZERO_NS)
-    for step in range(200):
-        writer.add(row(step))
-        if step % 20 == 0:
-            time.sleep(0.002)  # lets several frames be made
-    deadline = time.monotonic() + 5
-    while not spill.exists() and time.monotonic() < deadline:
-        time.sleep(0.001)
-    assert [decode(frame).sequence for frame, _ in read_frames(spill)][:1] == [1]
+    for part in range(10):
+        for step in range(20 * part, 20 * part + 20):
+            writer.add(row(step))
+        until("they lie on disk", lambda part=part: len(spilled_steps(spill)) == 20 * part + 20, seconds=5)
+    assert spilled_steps(spill) == list(range(200)) and len(list(read_frames(spill))) >= 10
     basket.is_away = False
     writer.close(5)
     assert basket.steps == list(range(200))

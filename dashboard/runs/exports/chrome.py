@@ -18,9 +18,9 @@ from dashboard.runs.exports.source import Progress, Source
 from trainer.trace.frame import Frame
 from trainer.trace.kinds import Kind, Lane
 
-_LANE_WORDS = {Lane.COMPUTE: "compute", Lane.COLLECTIVE: "collectives", Lane.POINT_TO_POINT: "messages", Lane.HOST: "host"}
-_KIND_WORDS = {kind.value: kind.name.lower().replace("_", "-") for kind in Kind}
-_ARGS = ("step", "micro_batch", "stage", "sequence", "bytes", "peer")  # left out where they are -1
+LANE_WORDS = {Lane.COMPUTE: "compute", Lane.COLLECTIVE: "collectives", Lane.POINT_TO_POINT: "messages", Lane.HOST: "host"}
+KIND_WORDS = {kind.value: kind.name.lower().replace("_", "-") for kind in Kind}
+ARGS = ("step", "micro_batch", "stage", "sequence", "bytes", "peer")  # left out where they are -1
 
 
 def pid_of(rank: int) -> int:
@@ -48,12 +48,12 @@ def trace_json_gz(source: Source, file: BinaryIO, progress: Progress) -> None:
 def _names(source: Source) -> Iterator[str]:
     for rank in source.ranks or [0]:
         pid = pid_of(rank)
-        yield _event(ph="M", pid=pid, name="process_name", args={"name": f"rank {rank}"})
-        yield _event(ph="M", pid=pid, name="process_sort_index", args={"sort_index": rank})
-        for lane, words in _LANE_WORDS.items():
+        yield event(ph="M", pid=pid, name="process_name", args={"name": f"rank {rank}"})
+        yield event(ph="M", pid=pid, name="process_sort_index", args={"sort_index": rank})
+        for lane, words in LANE_WORDS.items():
             tid = tid_of(rank, lane)
-            yield _event(ph="M", pid=pid, tid=tid, name="thread_name", args={"name": words})
-            yield _event(ph="M", pid=pid, tid=tid, name="thread_sort_index", args={"sort_index": int(lane)})
+            yield event(ph="M", pid=pid, tid=tid, name="thread_name", args={"name": words})
+            yield event(ph="M", pid=pid, tid=tid, name="thread_sort_index", args={"sort_index": int(lane)})
 
 
 class _Messages:
@@ -80,12 +80,12 @@ class _Messages:
 def _spans(frame: Frame, messages: _Messages) -> Iterator[str]:
     columns, rank = frame.spans, frame.rank
     texts = [json.dumps(text) for text in frame.strings]
-    names = ("kind", "lane", "start_ns", "duration_ns", "name", "group", *_ARGS)
+    names = ("kind", "lane", "start_ns", "duration_ns", "name", "group", *ARGS)
     for row in zip(*(columns[name].tolist() for name in names), strict=True):
         kind, lane, start, duration, name, group, *values = row
-        kind_word = _KIND_WORDS.get(kind, f"kind {kind}")
+        kind_word = KIND_WORDS.get(kind, f"kind {kind}")
         where = f'"pid":{pid_of(rank)},"tid":{tid_of(rank, lane)},"ts":{start / 1000:.3f}'
-        args = [f'"{key}":{value:.0f}' for key, value in zip(_ARGS, values, strict=True) if value >= 0]
+        args = [f'"{key}":{value:.0f}' for key, value in zip(ARGS, values, strict=True) if value >= 0]
         if texts[group] != '""':
             args.append(f'"group":{texts[group]}')
         title = texts[name] if texts[name] != '""' else f'"{kind_word}"'
@@ -104,15 +104,15 @@ def _counters(frame: Frame) -> Iterator[str]:
     for time_ns, value, place in zip(*(table[name].tolist() for name in ("time_ns", "value", "name")), strict=True):
         if math.isfinite(value):  # JSON has no NaN
             name = frame.strings[place]
-            yield _event(ph="C", pid=pid_of(frame.rank), ts=round(time_ns / 1000, 3), name=name, args={name: value})
+            yield event(ph="C", pid=pid_of(frame.rank), ts=round(time_ns / 1000, 3), name=name, args={name: value})
 
 
 def _marks(frame: Frame) -> Iterator[str]:
     table = frame.marks
     for time_ns, kind, text in zip(*(table[name].tolist() for name in ("time_ns", "kind", "text")), strict=True):
-        yield _event(ph="i", s="p", pid=pid_of(frame.rank), tid=tid_of(frame.rank, Lane.HOST), ts=round(time_ns / 1000, 3),
+        yield event(ph="i", s="p", pid=pid_of(frame.rank), tid=tid_of(frame.rank, Lane.HOST), ts=round(time_ns / 1000, 3),
                      name=frame.strings[kind], cat="mark", args={"text": frame.strings[text]})
 
 
-def _event(**fields: Any) -> str:
+def event(**fields: Any) -> str:
     return json.dumps(fields, separators=(",", ":"))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from dashboard.runs.exports import chrome, page, tables
+from dashboard.runs.exports import chrome, hta, page, tables
 from dashboard.runs.exports.source import Progress, Source
 
 
@@ -24,6 +24,8 @@ FORMATS = {
                    ".html", "text/html; charset=utf-8", page.page_html),
     "trace": Format("Trace", "Perfetto and chrome://tracing open it as it is: ranks as processes, messages as flows",
                     ".trace.json.gz", "application/gzip", chrome.trace_json_gz),
+    "hta": Format("Trace, HTA", "HolisticTraceAnalysis reads it once it is unpacked: a file a rank, lanes as streams",
+                  ".hta.zip", "application/zip", hta.hta_zip),
     "spans-parquet": Format("Spans, Parquet", "a row a span, for pandas, DuckDB and the like",
                             ".spans.parquet", "application/vnd.apache.parquet", tables.spans_parquet),
     "spans-csv": Format("Spans, CSV", "the same for spreadsheets", ".spans.csv", "text/csv; charset=utf-8", tables.spans_csv),

@@ -1,8 +1,8 @@
 /** What views read from the server, beside the live stream. */
 
-/** The answer's JSON. Throws where the server refuses or does not answer. */
-export async function readJson(address) {
-  return (await answer(address, "application/json")).json();
+/** The answer's JSON. Throws where the server refuses or does not answer; `signal` gives it up. */
+export async function readJson(address, signal) {
+  return (await answer(address, "application/json", signal)).json();
 }
 
 export async function readText(address) {
@@ -25,6 +25,7 @@ async function answer(address, kind, signal) {
 export class Refused extends Error {
   constructor(address, status, words = `The server answered ${status}.`) {
     super(`${address} answered ${status}`);
+    this.status = status;
     this.words = words;
   }
 }

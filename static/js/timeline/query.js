@@ -1,6 +1,7 @@
 /**
  * What one types to find spans: `kind:all_reduce dur:>5ms rank:3 mb:2 step:10-20 stage:1 peer:0 lane:compute size:>1MB
- * name:text`. Words without a field are looked for in labels, kinds, names and groups. All of it must hold.
+ * name:text`. Words without a field are looked for in labels, kinds, names and groups. All of it must hold. The server asks
+ * the same of what the page does not hold (trainer/trace/span_query.py); a test runs the same queries through both.
  */
 
 import { ALL_KINDS, KIND, KINDS, KIND_WORD, LANES, labelOf } from "../core/kinds.js";
@@ -8,16 +9,16 @@ import { ALL_KINDS, KIND, KINDS, KIND_WORD, LANES, labelOf } from "../core/kinds
 const UNIT_NS = { ns: 1, us: 1e3, "µs": 1e3, ms: 1e6, s: 1e9, min: 60e9 };
 const UNIT_BYTES = { b: 1, kb: 1e3, mb: 1e6, gb: 1e9 };
 const LANE_NAMES = ["compute", "collective", "p2p", "host"];
-const NUMBER_FIELDS = { rank: "rank", step: "step", mb: "micro_batch", stage: "stage", peer: "peer", seq: "sequence" };
+const NUMBER_FIELDS = { step: "step", mb: "micro_batch", stage: "stage", peer: "peer", seq: "sequence" };
 const MEASURE_FIELDS = { dur: ["duration_ns", UNIT_NS, "ns", "a length such as >5ms or 2ms-4ms"], size: ["bytes", UNIT_BYTES, "b", "a size such as >1MB"] };
 
 export const FIELDS = ["kind:", "dur:", "rank:", "mb:", "step:", "stage:", "peer:", "lane:", "size:", "name:"];
 
 const plain = (words) => words.toLowerCase().replace(/[^a-z0-9]+/g, "");
 
-/** `{matches(rank, laneNumber), test(chunk, row), error}`; without a query or with an error `test` is null. */
+/** `{holds(lane), test(chunk, row), error}`; without a query or with an error `test` is null. */
 export function parseQuery(text, trace) {
-  const made = { kinds: null, lanes: null, ranks: null, tests: [] };
+  const made = { lanes: [], kinds: [], tests: [] };
   try {
     for (const part of text.trim().split(/\s+/).filter(Boolean)) addPart(made, part, trace);
   } catch (error) {
@@ -25,11 +26,11 @@ export function parseQuery(text, trace) {
     return { test: null, holds: () => false, error: error.message };
   }
   if (!text.trim()) return { test: null, holds: () => false, error: "" };
-  const { kinds, lanes, ranks, tests } = made;
+  const { kinds, lanes, tests } = made;
   return {
     error: "",
-    holds: (lane) => (!lanes || lanes.has(lane.lane)) && (!ranks || ranks(lane.rank)) && (!kinds || lane.kinds.some((kind) => kinds[kind])),
-    test: (chunk, row) => (!kinds || kinds[chunk.kind[row]] === 1) && tests.every((each) => each(chunk, row)),
+    holds: (lane) => lanes.every((each) => each(lane)) && kinds.every((flags) => lane.kinds.some((kind) => flags[kind])),
+    test: (chunk, row) => kinds.every((flags) => flags[chunk.kind[row]] === 1) && tests.every((each) => each(chunk, row)),
   };
 }
 
@@ -39,14 +40,16 @@ function addPart(made, part, trace) {
   const value = part.slice(at + 1);
   if (at > 0 && !value) throw new RangeError(`${field}: needs something after it`);
   if (!field) made.tests.push(wordTest(part.toLowerCase(), trace));
-  else if (field === "kind") made.kinds = kindsOf(value);
-  else if (field === "lane") made.lanes = lanesOf(value);
-  else if (field === "rank") made.ranks = numbers(value, field);
+  else if (field === "kind") made.kinds.push(kindsOf(value));
+  else if (field === "lane") made.lanes.push(lanesOf(value));
+  else if (field === "rank") made.lanes.push(rankTest(numbers(value, field)));
   else if (field === "name") made.tests.push(nameTest(value.toLowerCase(), trace));
-  else if (NUMBER_FIELDS[field]) addNumber(made, NUMBER_FIELDS[field], numbers(value, field));
-  else if (MEASURE_FIELDS[field]) addMeasure(made, field, value);
+  else if (Object.hasOwn(NUMBER_FIELDS, field)) addNumber(made, NUMBER_FIELDS[field], numbers(value, field));
+  else if (Object.hasOwn(MEASURE_FIELDS, field)) addMeasure(made, field, value);
   else throw new RangeError(`${field}: is no field; there are ${FIELDS.join(" ")}`);
 }
+
+const rankTest = (isIn) => (lane) => isIn(lane.rank);
 
 function addNumber(made, column, isIn) {
   made.tests.push((chunk, row) => isIn(chunk[column][row]));
@@ -66,7 +69,7 @@ function kindsOf(value) {
 function lanesOf(value) {
   const found = LANE_NAMES.map((name, lane) => (name.startsWith(value.toLowerCase()) ? lane : -1)).filter((lane) => lane >= 0 && lane < LANES);
   if (!found.length) throw new RangeError(`lane: "${value}" is none of ${LANE_NAMES.join(", ")}`);
-  return new Set(found);
+  return ({ lane }) => found.includes(lane);
 }
 
 /** "3", "0-3" and "1,5,7-9" as a test of a number. */
@@ -83,19 +86,19 @@ function addMeasure(made, field, value) {
   const [column, units, unit, example] = MEASURE_FIELDS[field];
   const measure = (text) => {
     const found = /^([\d.]+)([a-zµ]*)$/i.exec(text);
-    const factor = found && units[(found[2] || unit).toLowerCase()];
-    if (!factor || !Number.isFinite(Number(found[1]))) throw new RangeError(`${field}: takes ${example}; "${value}" is none`);
-    return Number(found[1]) * factor;
+    const asked = found && (found[2] || unit).toLowerCase();
+    if (!found || !Object.hasOwn(units, asked) || !Number.isFinite(Number(found[1]))) throw new RangeError(`${field}: takes ${example}; "${value}" is none`);
+    return Number(found[1]) * units[asked];
   };
   const found = /^(>=?|<=?)?([^<>-]+)(?:-(.+))?$/.exec(value);
   if (!found || (found[1] && found[3])) throw new RangeError(`${field}: takes ${example}; "${value}" is none`);
   const [, sign, first, second] = found;
-  const low = sign?.startsWith("<") ? -Infinity : measure(first);
-  const high = second ? measure(second) : sign?.startsWith(">") ? Infinity : measure(first);
-  const isOpen = sign === ">" || sign === "<";
+  const amount = measure(first);
+  const low = sign?.startsWith("<") ? 0 : amount; // a size below 0 says that there is none
+  const high = second ? measure(second) : sign?.startsWith(">") ? Infinity : amount;
   made.tests.push((chunk, row) => {
     const it = chunk[column][row];
-    return isOpen ? it > low && it < high : it >= low && it <= high;
+    return (sign === ">" ? it > low : it >= low) && (sign === "<" ? it < high : it <= high);
   });
 }
 

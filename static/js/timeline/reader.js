@@ -9,7 +9,7 @@
 import { decodeWindow } from "../core/window.js";
 import { Requests } from "./requests.js";
 import { Tile } from "./tile.js";
-import { levelOf, overviewLevel, tilesOf } from "./tiling.js";
+import { levelOf, levelOfSpans, overviewLevel, tilesOf } from "./tiling.js";
 
 /** What was read, beside the spans that came live. */
 const MOST_BYTES = 96e6;
@@ -31,6 +31,7 @@ export class Reader {
     this.bytes = 0;
     this.clock = 0;
     this.alsoNs = NaN;
+    this.alsoBits = 0;
     this.leavingNs = NaN; // up to where live spans are to go, once cells stand in for them
     this.pinned = this.near = [];
     this.requests = new Requests({
@@ -58,6 +59,7 @@ export class Reader {
   want(timeNs) {
     if (this.alsoNs === timeNs) return;
     this.alsoNs = timeNs;
+    this.alsoBits = levelOfSpans(this.trace);
     this.look();
   }
 
@@ -83,13 +85,16 @@ export class Reader {
     const apartNs = ({ fromNs, toNs }) => Math.abs((fromNs + toNs) / 2 - middleNs);
     const isSeen = ({ fromNs, toNs }) => fromNs < view.toNs && toNs > view.fromNs;
     const around = within(level, view.fromNs - marginNs, view.toNs + marginNs).sort((one, other) => apartNs(one) - apartNs(other));
-    const also = Number.isFinite(alsoNs) ? within(level, alsoNs, alsoNs + 1) : [];
+    const also = Number.isFinite(alsoNs) ? within(Math.min(level, this.alsoBits), alsoNs, alsoNs + 1) : [];
     this.pinned = within(overview, -Infinity, Infinity);
     this.near = [...also, ...around];
     const byKey = new Map([...this.pinned, ...also, ...around.filter(isSeen), ...around].map((tile) => [tile.key, tile]));
-    const urgent = new Set([...this.pinned, ...also].map(({ key }) => key));
-    return [...byKey.values()].filter((tile) => !this.#isHere(tile, endNs))
-      .map((tile) => ({ ...tile, isSeen: isSeen(tile), isUrgent: isSeen(tile) || urgent.has(tile.key) }));
+    const urgent = new Set(this.pinned.map(({ key }) => key));
+    const awaited = new Set(also.map(({ key }) => key));
+    return [...byKey.values()].filter((tile) => !this.#isHere(tile, endNs)).map((tile) => {
+      const isAwaited = isSeen(tile) || awaited.has(tile.key);
+      return { ...tile, isSeen: isAwaited, isUrgent: isAwaited || urgent.has(tile.key) };
+    });
   }
 
   /** Whether a tile was read as far as the run is to be; one that is to stand in for what leaves has to be read though it is held. */
@@ -102,7 +107,7 @@ export class Reader {
   }
 
   /** False if the server does not have all of it yet, and has to be asked again. */
-  #take({ key, fromNs, toNs }, answer) {
+  #take({ key, bits, fromNs, toNs }, answer) {
     const { trace } = this;
     const untilNs = Math.min(toNs, this.#endNs);
     if (answer.settledNs < untilNs) return false;
@@ -118,6 +123,10 @@ export class Reader {
     if (before) this.#remove(before);
     this.#forget();
     this.#trim();
+    if (entry.tile && bits <= this.alsoBits && fromNs <= this.alsoNs && toNs > this.alsoNs) {
+      this.alsoBits = bits - 1; // so many spans lie there that a shorter stretch has to do
+      this.look();
+    }
     this.timeline.extend();
     this.timeline.dispatchEvent(new Event("read"));
     return true;

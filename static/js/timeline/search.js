@@ -1,6 +1,7 @@
 /**
  * The spans that a query finds, lane by lane, in the order of their starts. A search looks at all spans once, within a
- * budget a frame, and then at those that come in.
+ * budget a frame, and then at those that come in. Of a run of which the page holds parts these are what is in sight; the
+ * whole of it is the server's to search (whole_search.js).
  */
 
 import { LANES } from "../core/kinds.js";
@@ -10,7 +11,7 @@ import { parseQuery } from "./query.js";
 const BUDGET_MS = 4;
 
 /** How many of the sorted `values` are below `limit`. */
-function below(values, limit) {
+export function below(values, limit) {
   let low = 0;
   let high = values.length;
   while (low < high) {
@@ -30,6 +31,7 @@ export class Search {
   /** `onChange()` is called when there are more matches, or others. */
   constructor(trace, scheduler, onChange) {
     Object.assign(this, { trace, scheduler, onChange, text: "" });
+    this.whole = null; // where there is a server to ask
     this.#forget();
     this.query = parseQuery("", trace);
     scheduler.register("search", () => this.#scan());
@@ -45,10 +47,16 @@ export class Search {
     return this.query.test !== null;
   }
 
+  /** Who knows all matches: this one, or the server where the page holds parts of the run. */
+  get teller() {
+    return this.whole === null || this.trace.isWhole ? this : this.whole;
+  }
+
   set(text) {
     this.text = text;
     this.query = parseQuery(text, this.trace);
     this.#forget();
+    this.whole?.set("");
     this.note();
     this.onChange();
   }
@@ -56,6 +64,8 @@ export class Search {
   /** Spans came in. */
   note() {
     if (!this.isOn) return;
+    if (this.teller === this.whole && !this.whole.isOn) this.whole.set(this.text);
+    this.whole?.note();
     this.isDone = false;
     this.scheduler.ask("search");
   }
@@ -122,15 +132,10 @@ export class Search {
     return best && best.lane.spanStartingAt(best.startNs);
   }
 
-  /** Whether a span is a match. */
-  holds(span) {
-    const lane = this.trace.lane(span.rank, span.lane);
-    const starts = this.found.get(lane)?.starts ?? [];
-    return starts[below(starts, span.startNs)] === span.startNs;
-  }
-
-  /** How many matches come before a span in the order in which they are walked. */
+  /** How many matches come before a span in the order in which they are walked; -1 if it is none. */
   placeOf(span) {
+    const own = this.found.get(this.trace.lane(span.rank, span.lane))?.starts ?? [];
+    if (own[below(own, span.startNs)] !== span.startNs) return -1;
     let before = 0;
     for (const { lane, starts } of this.found.values()) before += below(starts, orderOf(lane) < orderOf(span) ? after(span.startNs) : span.startNs);
     return before;
@@ -138,6 +143,9 @@ export class Search {
 
   /** Calls `draw(fromNs, toNs)` for a lane's matches in a range; those nearer than `apartNs` are one. */
   each(lane, fromNs, toNs, apartNs, draw) {
+    if (this.teller !== this) {
+      for (const [from, to] of this.trace.cover.held.missing(fromNs, toNs)) this.whole.lit.each(lane.number, from, to, draw);
+    }
     const state = this.found.get(lane);
     if (!state) return;
     const { starts, ends } = state;

@@ -15,14 +15,22 @@ const bitsAtLeast = (ns) => Math.max(LEAST_BITS, Math.ceil(Math.log2(Math.max(1,
 export const levelOf = (nsPerColumn) => bitsAtLeast(nsPerColumn);
 export const overviewLevel = (lengthNs) => bitsAtLeast(lengthNs / OVERVIEW_CELLS);
 
+/** Of a run's spans, so many may lie in a tile that is read for one of them. */
+const FEW_SPANS = 8000;
+
+/** A level whose tiles hold few enough spans that the server answers with these, if they lie evenly. */
+export function levelOfSpans({ firstStartNs, lastEndNs, total }) {
+  return Math.max(LEAST_BITS, Math.floor(Math.log2((((lastEndNs - firstStartNs) / Math.max(1, total)) * FEW_SPANS) / TILE_CELLS)));
+}
+
 const lengthOf = (bits) => TILE_CELLS * 2 ** bits;
 
-/** `{key, fromNs, toNs, pixels}` of every tile of a level that touches a range. */
+/** `{key, bits, fromNs, toNs, pixels}` of every tile of a level that touches a range. */
 export function tilesOf(bits, fromNs, toNs) {
   const length = lengthOf(bits);
   const found = [];
   for (let number = Math.floor(fromNs / length); number * length < toNs; number++) {
-    found.push({ key: `${bits}/${number}`, fromNs: number * length, toNs: (number + 1) * length, pixels: TILE_CELLS });
+    found.push({ key: `${bits}/${number}`, bits, fromNs: number * length, toNs: (number + 1) * length, pixels: TILE_CELLS });
   }
   return found;
 }

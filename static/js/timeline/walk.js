@@ -59,6 +59,7 @@ export class Walk {
     if (!search.isOn) return;
     const from = selected ?? { startNs: direction > 0 ? view.fromNs : view.toNs, rank: -1, lane: 0 };
     const turnedBack = { startNs: direction > 0 ? -Infinity : Infinity, rank: -1, lane: 0 };
-    this.#go(search.next(direction, from) ?? search.next(direction, turnedBack));
+    if (search.teller === search) this.#go(search.next(direction, from) ?? search.next(direction, turnedBack));
+    else search.whole.walk(direction, from, turnedBack);
   }
 }

@@ -20,6 +20,12 @@ export class Place {
     timeline.addEventListener("read", () => this.isOnTheWay && this.show(false));
   }
 
+  /** Goes to a span and chooses it, at the scale that is seen, once it is here. */
+  seek(span) {
+    this.wanted = { range: null, span, isRevealed: true };
+    this.show(true);
+  }
+
   get isOnTheWay() {
     return Boolean(this.wanted.range || this.wanted.span);
   }
@@ -57,15 +63,15 @@ export class Place {
       wanted.range = null;
     }
     const { span } = wanted;
-    if (span && timeline.trace.lastEndNs > span.startNs && !timeline.trace.holds(span.startNs, span.startNs + 1)) {
+    if (span && timeline.trace.lastEndNs >= span.startNs && !timeline.trace.holds(span.startNs, span.startNs + 1)) {
       this.reader?.want(span.startNs);
       return;
     }
     const lane = span && timeline.trace.lane(span.rank, span.lane);
-    if (lane && lane.lastEndNs > span.startNs) {
-      const place = lane.firstEndingAfter(wanted.span.startNs);
-      if (place < lane.end && lane.startOf(place) === wanted.span.startNs) timeline.select(lane.spanAt(place));
+    if (lane && lane.lastEndNs >= span.startNs) {
       wanted.span = null;
+      const found = lane.spanStartingAt(span.startNs);
+      if (found) timeline.select(found, { reveal: wanted.isRevealed });
     }
   }
 

@@ -1,10 +1,11 @@
 /** The timeline with all that works on it: tools, table, keys, the buttons to follow and fit, and the place that is asked for. */
 
 import { Colours } from "../core/colours.js";
-import { readBytes } from "../core/reading.js";
+import { readBytes, readJson } from "../core/reading.js";
 import { Scheduler } from "../core/scheduler.js";
 import { Interaction } from "../timeline/interact.js";
 import { Reader } from "../timeline/reader.js";
+import { WholeSearch } from "../timeline/whole_search.js";
 import { Timeline } from "../timeline/timeline.js";
 import { bindFollowing } from "./following.js";
 import { idealFetcher } from "./ideal.js";
@@ -20,6 +21,14 @@ const PARTS = ["frame", "scroller", "stage", "base", "overlay", "map", "legend"]
 const windowReader = (readBase) => (fromNs, toNs, pixels, signal) => readBytes(
   `${readBase}window/?${new URLSearchParams({ from: Math.floor(fromNs), to: Math.ceil(toNs), pixels })}`, signal,
 );
+
+const searcher = (readBase) => {
+  const address = (fields) => `${readBase}search/?${new URLSearchParams(fields)}`;
+  return {
+    count: (text, after, signal) => readJson(address({ q: text, after }), signal),
+    matches: (text, segment, signal) => readBytes(address({ q: text, segment }), signal),
+  };
+};
 
 /**
  * `part(name)` finds an element of the page; `hash`: what it opens at; `moreKeys`: the page's own; `opening`: what the
@@ -38,6 +47,18 @@ export function makeStage(part, { ranks, grid, stages, places, spec }, { readBas
   const reader = opening && new Reader(timeline, { read: windowReader(readBase), mostSpans: opening.most_spans });
   if (reader) bindReading(part, timeline, reader);
   const place = new Place(timeline, tools, hash, reader);
+  if (opening) bindWholeSearch(timeline, place, readBase);
   if (opening?.sealed) reader.begin(opening.sealed);
   return { timeline, place, reader, showFollowing: bindFollowing(timeline, part), after: opening?.sealed?.after ?? null };
+}
+
+/** Of a run that is longer than the page holds the server searches all. */
+function bindWholeSearch(timeline, place, readBase) {
+  const whole = new WholeSearch(searcher(readBase), () => {
+    timeline.dispatchEvent(new Event("search"));
+    timeline.draw();
+  });
+  whole.goTo = (match) => place.seek(match);
+  timeline.search.whole = whole;
+  timeline.addEventListener("select", () => whole.chosen(timeline.selected));
 }

@@ -7,6 +7,18 @@ import { Walk } from "../timeline/walk.js";
 
 const TYPING_MS = 120;
 
+/** "3 of 1,204": the chosen span's place among the matches, and what is known of their number. */
+function foundWords({ query, isOn, teller }, selected) {
+  if (query.error) return query.error;
+  if (!isOn) return "";
+  if (teller.error) return teller.refusal || `The server does not answer${teller.isDone ? "" : "; trying again"}`;
+  const missing = teller.unread ? `, ${count(teller.unread)} ${teller.unread === 1 ? "part" : "parts"} of the run not readable` : "";
+  const extent = teller.isDone ? (teller.isGrowing ? " so far" : "") : teller.share ? ` … ${Math.round(100 * teller.share)} %` : " …";
+  if (!teller.count) return (teller.isDone ? `none${extent}` : `searching${extent}`) + missing;
+  const place = selected ? teller.placeOf(selected) : -1;
+  return `${place < 0 ? "" : `${count(place + 1)} of `}${count(teller.count)}${extent}${missing}`;
+}
+
 export class Tools {
   /** `part(name)` finds an element; `fetchIdeal(step)` promises a step's ideal, or words why there is none. */
   constructor(part, timeline, announcer, { fetchIdeal, toggleTable }) {
@@ -43,22 +55,14 @@ export class Tools {
     for (const [name, isOn] of [["sorted", arrangement.isSorted], ["bare", arrangement.isBare], ["path", timeline.path], ["ideal", timeline.ideal]]) {
       part(name).setAttribute("aria-pressed", String(Boolean(isOn)));
     }
-    setText(part("found"), this.#foundWords(search));
-    part("search").title = search.isOn && !timeline.trace.isWhole
-      ? `Of the run's ${count(timeline.trace.total)} spans the page has read ${count(timeline.trace.spans)}, those in sight and around them. Move on to search there too.` : "";
-    part("found").dataset.tone = search.query.error ? "bad" : "";
+    const words = foundWords(search, timeline.selected);
+    setText(part("found"), words);
+    const isBad = Boolean(search.query.error || search.teller.error);
+    part("found").title = words; // a narrow page cuts it off
+    part("found").dataset.tone = isBad ? "bad" : "";
+    part("search").style.setProperty("--found-letters", isBad ? 0 : Math.max(6, words.length));
     part("search").setAttribute("aria-invalid", String(Boolean(search.query.error)));
-    for (const name of ["match-before", "match-next"]) part(name).disabled = search.count === 0;
-  }
-
-  #foundWords({ query, isOn, isDone, count: found }) {
-    if (query.error) return query.error;
-    if (!isOn) return "";
-    const { selected, search, trace } = this.timeline;
-    const where = trace.isWhole ? "" : " in what is read";
-    if (!found) return isDone ? `none${where}` : "searching";
-    const at = selected && search.holds(selected) ? `${count(search.placeOf(selected) + 1)} of ` : "";
-    return `${at}${count(found)}${isDone ? "" : " …"}${where}`;
+    for (const name of ["match-before", "match-next"]) part(name).disabled = search.teller.count === 0;
   }
 
   focusSearch() {
