@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,23 +38,21 @@ class _Rank:
     frames: int = 0
     spans: int = 0
     checksum: int = 0
-    waiting: list[Frame] | None = None
+    waiting: list[Frame] = field(default_factory=list)  # in the order of ends
 
-    def flush(self, until_ns: float, is_final: bool) -> bytes | None:
-        """What ended by then as a frame, or nothing where nothing did."""
-        parts, self.waiting = _cut(self.waiting or [], until_ns)
-        if not parts and not is_final:
+    def flush(self, until_ns: float, is_over: bool) -> bytes | None:
+        """What ended by then as a frame, or nothing where nothing did. `is_over`: nothing is added to what waits."""
+        parts, self.waiting = _cut(self.waiting, until_ns)
+        if not parts:
             return None
-        spans = empty(SPAN_COLUMNS)
-        if parts:
-            spans = {key: np.concatenate([part.spans[key] for part in parts]) for key, _ in SPAN_COLUMNS}
-        counters = [part.counters for part in parts if len(part.counters["step"])]
+        spans = {key: np.concatenate([part.spans[key] for part in parts]) for key, _ in SPAN_COLUMNS}
+        counters = {key: np.concatenate([part.counters[key] for part in parts]) for key, _ in COUNTER_COLUMNS}
         self.frames += 1
         self.checksum = checksum.added(self.checksum, checksum.total(spans))
         frame = Frame(
-            rank=self.number, sequence=self.frames, spans=spans, counters=counters[-1] if counters else empty(COUNTER_COLUMNS),
+            rank=self.number, sequence=self.frames, spans=spans, counters=counters,
             marks=empty(MARK_COLUMNS), strings=[*STRINGS, "loss"], spans_before=self.spans, clock_uncertainty_ns=5_000.0,
-            written_ns=until_ns, final=is_final, checksum=self.checksum,
+            written_ns=until_ns, final=is_over and not self.waiting, checksum=self.checksum,
         )
         self.spans += len(spans["kind"])
         return encode(frame)
@@ -77,15 +75,12 @@ def flushes(shape: Shape, rate: float, steps: int) -> Iterator[Flush]:
             step = next(made, None)
             is_over = step is None
             for frame in step or []:
-                ranks[frame.rank].waiting = [*(ranks[frame.rank].waiting or []), frame]
+                ranks[frame.rank].waiting.append(frame)
             if step:
                 reached_ns = min(float(_ends(frame)[-1]) for frame in step)
         for rank in ranks:
             due_seconds = (tick + rank.number / shape.ranks) * FLUSH_SECONDS
-            had_some = bool(rank.waiting)
-            last_ns = float(_ends(rank.waiting[-1])[-1]) if rank.waiting else 0.0
-            is_final = is_over and had_some and last_ns <= due_seconds * 1e9
-            if (frame_bytes := rank.flush(due_seconds * 1e9, is_final)) is not None:
+            if frame_bytes := rank.flush(due_seconds * 1e9, is_over):
                 yield Flush(due_seconds, frame_bytes)
 
 

@@ -16,6 +16,7 @@ def test_every_span_leaves_with_its_ranks_next_flush_and_none_before_it_ended(ra
     made = list(flushes(SHAPE, rate, steps))
     assert [flush.due_seconds for flush in made] == sorted(flush.due_seconds for flush in made)
     last = {rank: (1 if rank == 0 else 0, 0, 0, False) for rank in range(SHAPE.ranks)}
+    losses = []
     for flush in made:
         frame = decode(flush.frame)
         ends = frame.spans["start_ns"] + frame.spans["duration_ns"]
@@ -24,7 +25,9 @@ def test_every_span_leaves_with_its_ranks_next_flush_and_none_before_it_ended(ra
         sequence, spans, total, is_final = last[frame.rank]
         total = checksum.added(total, checksum.total(frame.spans))
         assert (frame.sequence, frame.spans_before, frame.checksum) == (sequence + 1, spans, total) and not is_final
+        losses += frame.counters["step"].tolist()
         last[frame.rank] = (frame.sequence, spans + len(ends), total, frame.final)
+    assert losses == list(range(steps))
     recorded = sum(spans for _, spans, _, _ in last.values())
     assert recorded == steps * SHAPE.spans_a_step
     assert all(is_final for *_, is_final in last.values())
