@@ -1,5 +1,7 @@
 """What the page tells benchmarks: the spans it times are evenly chosen of all, however many and however late they come."""
 
+from itertools import pairwise
+
 import pytest
 
 pytestmark = pytest.mark.browser
@@ -25,7 +27,7 @@ NOTE = """([most, sizes]) => {
 def test_the_spans_that_are_timed_are_spread_evenly_over_all(finished):
     numbers = finished.evaluate(NOTE, [SPANS, PER_PAINT])
     assert 10_000 <= len(numbers) <= 20_000
-    steps = {later - earlier for earlier, later in zip(numbers, numbers[1:], strict=False)}
+    steps = {later - earlier for earlier, later in pairwise(numbers)}
     stride = SPANS / len(numbers)
     assert all(abs(step - stride) <= 2 for step in steps), "some stretch counts for more than another"
     assert numbers[0] <= stride + 1 and numbers[-1] >= SPANS - stride - 2
