@@ -58,6 +58,14 @@ def _list(name: str) -> list[str]:
     return [item.strip() for item in os.environ.get(name, "").split(",") if item.strip()]
 
 
+def _storage(name: str) -> str:
+    text = os.environ.get(name, "")
+    is_bucket = re.fullmatch(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\w./-]*)?", text, re.ASCII)
+    if text and not Path(text).is_absolute() and not is_bucket:
+        raise ConfigError(f"{name}={text!r} is neither a folder such as /srv/lockstep nor a bucket such as s3://runs/lockstep")
+    return text
+
+
 def _origins(name: str) -> list[str]:
     """Each goes into a header as it is, so nothing else may."""
     found = _list(name)
@@ -76,6 +84,8 @@ class Conf:
     allowed_hosts: list[str]  # LOCKSTEP_HOSTS: names under which the server answers, comma-separated
     origins: list[str]  # LOCKSTEP_ORIGINS: https://… addresses when behind a proxy
     embed_in: list[str]  # LOCKSTEP_EMBED_IN: origins of sites that may show shared runs in a frame, comma-separated
+    storage: str  # LOCKSTEP_STORAGE: where sealed runs are kept, /a/folder or s3://bucket/prefix; empty: in the home folder
+    storage_local_gb: int  # LOCKSTEP_STORAGE_LOCAL_GB: of runs that are kept there, how much stays in the home folder
     hook_hosts: list[str]  # LOCKSTEP_HOOK_HOSTS: hosts in private networks that teams' webhooks may call, comma-separated
     oidc_issuer: str  # LOCKSTEP_OIDC_ISSUER: an OpenID Connect provider whose people may log in; empty for none
     oidc_client_id: str  # LOCKSTEP_OIDC_CLIENT_ID: what the provider calls this server
@@ -152,6 +162,8 @@ def load() -> Conf:
         allowed_hosts=[*_list("LOCKSTEP_HOSTS"), "localhost", "127.0.0.1", "[::1]"],
         origins=_list("LOCKSTEP_ORIGINS"),
         embed_in=_origins("LOCKSTEP_EMBED_IN"),
+        storage=_storage("LOCKSTEP_STORAGE"),
+        storage_local_gb=_number("LOCKSTEP_STORAGE_LOCAL_GB", 20, 0, 1_000_000),
         hook_hosts=_list("LOCKSTEP_HOOK_HOSTS"),
         **_oidc(),
         debug=_flag("LOCKSTEP_DEBUG"),

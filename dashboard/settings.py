@@ -10,6 +10,7 @@ import dj_database_url
 from csp.constants import NONCE, NONE, SELF
 
 from dashboard.conf import ROOT, load
+from dashboard.storage import kept_storage
 
 CONF = load()
 
@@ -157,6 +158,12 @@ STATIC_URL = f"/static/{_static_version()}/"
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_MAX_AGE = 0 if DEBUG else 31_536_000
+
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    **kept_storage(CONF.storage),
+}
 
 LANGUAGE_CODE = "en"
 USE_I18N = False

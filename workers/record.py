@@ -50,7 +50,7 @@ STREAM_GRACE_SECONDS = 60  # a sealed run's stream stays for viewers in the midd
 
 def record(stop: threading.Event) -> None:
     """Record until `stop` is set. What is not sealed then stays in the streams for the next recorder."""
-    watches = {name: import_module(f"workers.{name}").watch for name in ("reap", "deliver")}
+    watches = {name: import_module(f"workers.{name}").watch for name in ("reap", "deliver", "keep")}
     with _only_recorder(settings.CONF.home, stop):
         if stop.is_set():
             return

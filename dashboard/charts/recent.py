@@ -12,8 +12,8 @@ import numpy as np
 import redis
 from django.conf import settings
 
+from dashboard.runs import kept
 from dashboard.runs.models import Run
-from trainer.folder import run_folder, store_folder
 from trainer.trace.frame import HEADER, BrokenFrame, Frame, decode
 from trainer.trace.store import StoreReader
 from trainer.trace.stream import FRAME, frames_key
@@ -26,7 +26,7 @@ MOST_SEGMENTS = 2  # of the store
 
 def recent_frames(run: Run, ranks: frozenset[int]) -> Iterator[Frame]:
     """Those of `ranks`, in no order that means anything."""
-    reader = StoreReader(store_folder(run_folder(settings.CONF.home, run.id)))
+    reader = StoreReader(kept.folder_of(settings.CONF.home, run.id))
     return _stored(reader, ranks) if reader.manifest.complete else _streamed(run, ranks)
 
 

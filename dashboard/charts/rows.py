@@ -6,6 +6,7 @@ import json
 import logging
 from collections import deque
 from functools import lru_cache
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -13,6 +14,7 @@ import redis
 from django.conf import settings
 
 from dashboard.charts.chart import StepRow
+from dashboard.runs import kept
 from dashboard.runs.models import Run
 from trainer.folder import run_folder, store_folder
 from trainer.trace import journal
@@ -45,7 +47,8 @@ class _Steps:
 
     def __init__(self, home: str, run_id: str):
         self._run_id = run_id
-        self._folder = store_folder(run_folder(settings.CONF.home, run_id))
+        self._home = Path(home)
+        self._folder = store_folder(run_folder(self._home, run_id))
         self._rows: dict[int, StepRow] = {}
         self._recent: deque[dict[str, Any]] = deque(maxlen=RECENT)
         self._journal_bytes = 0
@@ -54,7 +57,7 @@ class _Steps:
 
     def read(self) -> list[StepRow]:
         with self._lock:
-            manifest = load(self._folder)
+            manifest = load(kept.folder_of(self._home, self._run_id))
             self._read_journal(manifest)
             if not manifest.complete:
                 self._read_stream(manifest)

@@ -8,6 +8,7 @@ from typing import TypedDict
 import numpy as np
 
 from dashboard.live.cursor import AfterSealed
+from dashboard.runs.kept import StorageAway
 from dashboard.runs.stored import store_of
 from trainer.trace.manifest import ForeignStore
 from trainer.trace.store import StoreReader
@@ -36,8 +37,8 @@ class Opening(TypedDict):
 def opening_of(run_id: str) -> Opening:
     try:
         return opening(store_of(run_id), IN_PAGE_SPANS, TAIL_SPANS)
-    except ForeignStore as foreign:  # the page tells of the run all the same
-        log.error("what run %s recorded is not shown: %s", run_id, foreign)
+    except (ForeignStore, StorageAway) as trouble:  # the page tells of the run all the same
+        log.error("what run %s recorded is not shown: %s", run_id, trouble)
         return {"most_spans": IN_PAGE_SPANS, "sealed": None}
 
 

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from dashboard.notices import telling
-from dashboard.runs import door
+from dashboard.runs import door, kept
 from dashboard.runs.models import ENDED, Run, RunTag
 from trainer.complaints import FieldError, SpecError
 from trainer.folder import run_folder
@@ -102,8 +102,9 @@ def purge(home: Path, client: Any) -> list[str]:
 
 
 def remove(run_id: str, home: Path, client: Any) -> None:
-    """All of a deleted run, its row last, so that nothing is left behind that no row names."""
+    """All of a deleted run, its row last, so that nothing is left behind that no row names. kept.StorageAway."""
     stream.forget(client, run_id)
+    kept.remove(run_id)
     folder = run_folder(home, run_id)
     if folder.exists():
         shutil.rmtree(folder)

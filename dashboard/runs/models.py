@@ -70,6 +70,7 @@ class Run(models.Model):
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     sealed_at = models.DateTimeField(null=True)  # all it recorded is on disk
+    kept_at = models.DateTimeField(null=True)  # and in the storage beside, where one is set
     note = models.TextField(blank=True, max_length=4000)
     comments_revision = models.PositiveIntegerField(default=0)  # grows with every change of its comments
     pinned_at = models.DateTimeField(null=True)

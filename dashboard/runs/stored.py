@@ -8,7 +8,7 @@ from threading import Lock
 
 from django.conf import settings
 
-from trainer.folder import run_folder, store_folder
+from dashboard.runs import kept
 from trainer.trace.manifest import NAME as MANIFEST
 from trainer.trace.store import StoreReader
 
@@ -18,8 +18,8 @@ _Stamp = tuple[int, int]  # of a file: when it was written, and which it is
 
 
 def store_of(run_id: str) -> StoreReader:
-    """The run's store as its manifest says now. The reader is shared among threads and never changes."""
-    return _known(store_folder(run_folder(settings.CONF.home, run_id))).now()
+    """The run's store as its manifest says now. The reader is shared among threads and never changes. kept.StorageAway."""
+    return _known(kept.folder_of(settings.CONF.home, run_id)).now()
 
 
 class _Known:

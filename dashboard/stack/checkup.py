@@ -19,7 +19,7 @@ from django.db.migrations.executor import MigrationExecutor
 from packaging.requirements import Requirement
 
 from dashboard.conf import ROOT
-from dashboard.runs import fleet
+from dashboard.runs import fleet, kept
 from dashboard.stack import valkey
 from dashboard.stack.files import running
 from dashboard.stack.health import recorder_pid
@@ -40,7 +40,7 @@ class Finding:
 def examine(port: int) -> Iterator[Finding]:
     """All checks, in the order in which a person would mend things."""
     checks: tuple[Callable[[], Finding], ...] = (
-        _python, _packages, _torch, _home, _database, _redis, lambda: _port(port), _worker, _recorder,
+        _python, _packages, _torch, _home, _storage, _database, _redis, lambda: _port(port), _worker, _recorder,
         _realtime, _cores, _memory, _gpus, _chromium,
     )
     for check in checks:
@@ -102,6 +102,17 @@ def _home() -> Finding:
     if free_gib < 2:
         return Finding("home folder", WARN, f"{home} has {free_gib:.1f} GiB left", "Runs are kept there: make room.")
     return Finding("home folder", OK, f"{home}, {free_gib:.0f} GiB free")
+
+
+def _storage() -> Finding:
+    if not kept.is_set():
+        return Finding("storage", OK, "sealed runs stay in the home folder")
+    place = settings.CONF.storage
+    try:
+        kept.probe()
+    except kept.StorageAway as away:
+        return Finding("storage", FAIL, str(away), f"Correct LOCKSTEP_STORAGE={place}; a bucket needs the extra s3 too.")
+    return Finding("storage", OK, f"sealed runs are kept in {place}, which takes and gives back")
 
 
 def _database() -> Finding:

@@ -4,12 +4,9 @@ import json
 from contextlib import closing
 
 import pytest
-from websockets.exceptions import ConnectionClosed
-from websockets.sync.client import connect
 
 from dashboard.bench.server_cost import resident_mb
-from dashboard.bench.viewers import Counted
-from dashboard.live.messages import decode_batch
+from tests.stack.socket_viewer import Viewer
 from tests.stack.stack import running_stack, wait_for
 from tests.unit.frames import gpipe_rows
 from trainer.folder import run_folder, spill_file
@@ -38,44 +35,6 @@ def shared(stack):
     assert stack.python(f"Run.objects.filter(pk={run_id!r}).update(state='finished', started_at='2026-01-01T00:00:00Z')") == 1
     stack.client.sadd(LIVE_RUNS, run_id)
     return run_id, stack.python(made.format(run=run_id))
-
-
-class Viewer:
-    """Pulls as a page does. It holds a cursor, so a server that took it for dead is no loss: it connects again."""
-
-    def __init__(self, stack, token):
-        self.counted, self.cursor = Counted(), None
-        self._address, self._origin = f"{stack.url.replace('http', 'ws', 1)}/ws/s/{token}/", stack.url
-        self._connect()
-
-    def _connect(self):
-        self._socket = connect(
-            self._address, origin=self._origin, max_size=None, max_queue=1, compression=None, ping_interval=None, legacy=True,
-        )
-
-    def close(self):
-        self._socket.close()
-
-    def pull(self):
-        self._socket.send(json.dumps({"type": "pull", "after": self.cursor}))
-
-    def read(self):
-        """One batch."""
-        message = self._socket.recv(timeout=60)
-        while isinstance(message, str):
-            message = self._socket.recv(timeout=60)
-        meta, frames = decode_batch(message)
-        self.counted.take(frames)
-        self.cursor, self.counted.complete = meta["cursor"], meta["complete"]
-
-    def read_to_the_end(self):
-        while not self.counted.complete:
-            try:
-                self.read()
-                self.pull()
-            except ConnectionClosed:
-                self._connect()
-                self.pull()
 
 
 def work(writer, spans, from_step):

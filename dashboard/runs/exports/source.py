@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dashboard.runs import kept
 from dashboard.runs.models import Run
-from trainer.folder import run_folder, store_folder
 from trainer.spec import JobSpec
 from trainer.trace.frame import Frame
 from trainer.trace.store import StoreReader
@@ -28,7 +28,7 @@ class Source:
 
     @classmethod
     def of(cls, run: Run, state: dict[str, Any], home: Path) -> Source:
-        return cls(run, run.spec, state, StoreReader(store_folder(run_folder(home, run.pk))))
+        return cls(run, run.spec, state, StoreReader(kept.folder_of(home, run.pk)))
 
     @property
     def version(self) -> str:

@@ -1,0 +1,90 @@
+"""A server that is killed, and one that is asked to end, under several viewers: each is complete in the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.first_light import (
+    NAME,
+    PASSWORD,
+    digest_in_page,
+    digest_in_store,
+    launch,
+    log_in,
+    wait_until_complete,
+    wait_until_drawn,
+)
+from tests.stack.socket_viewer import Viewer
+from tests.stack.stack import running_stack, wait_for
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack, pytest.mark.timed]
+
+SOCKETS = 4
+STEPS = 24  # 16 s: the server is away for some seconds of it, twice
+NOTE_LOSSES = """() => {
+  const pill = document.querySelector('[data-part="connection"]');
+  let was = pill.textContent;
+  window.timesLost = 0;
+  new MutationObserver(() => {
+    if (was === "live" && pill.textContent !== "live") window.timesLost++;
+    was = pill.textContent;
+  }).observe(pill, { childList: true, subtree: true, characterData: true });
+}"""
+
+
+@pytest.fixture(scope="module")
+def stack():
+    with running_stack() as running:
+        running.create_user(NAME, PASSWORD)
+        yield running
+
+
+@pytest.fixture
+def guest(browser) -> Page:
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    yield context.new_page()
+    context.close()
+
+
+def test_pages_and_sockets_are_complete_after_the_server_was_killed_and_ended_under_them(stack, page, guest):
+    log_in(page, stack)
+    run = launch(page, stack, "pipeline-1f1b", steps=str(STEPS))
+    made = "__import__('dashboard.runs.links', fromlist=['share']).share(Run.objects.get(pk={run!r}), None)[1]"
+    token = stack.python(made.format(run=run))
+    guest.goto(f"{stack.url}/s/{token}/")
+    pages = (page, guest)
+    with ExitStack() as opened, ThreadPoolExecutor(SOCKETS) as threads:
+        viewers = [opened.enter_context(closing(Viewer(stack, token))) for _ in range(SOCKETS)]
+        for viewer in viewers:
+            viewer.pull()
+        ends = [threads.submit(viewer.read_to_the_end) for viewer in viewers]
+        for each in pages:
+            wait_until_drawn(each, spans=100)
+            each.evaluate(NOTE_LOSSES)
+        for how in (signal.SIGKILL, signal.SIGTERM):
+            server = stack.pid_of("web")
+            before = [each.evaluate("() => lockstep.spans") for each in pages]
+            os.kill(server, how)
+            wait_for(lambda gone=server: not os.path.exists(f"/proc/{gone}"), 20, "the server to be gone")
+            for each, had in zip(pages, before, strict=True):
+                wait_until_drawn(each, spans=had + 50)
+        assert stack.run(run)["state"] == "running", "the run ended before the server did for the second time"
+        for each in pages:
+            wait_until_complete(each)
+        for end in ends:
+            end.result(60)
+    recorded = stack.run(run)["figures"]["spans"]
+    in_store = digest_in_store(stack.home, run, ranks=4)
+    assert sum(rank["spans"] for rank in in_store) == recorded
+    for each in pages:
+        assert each.evaluate("() => window.timesLost") >= 2
+        assert digest_in_page(each) == in_store
+    for viewer in viewers:
+        assert viewer.connections >= 3
+        assert viewer.counted.spans == recorded
