@@ -81,7 +81,8 @@ const showRange = throttled(60, () => {
   const { view, trace } = timeline;
   if (trace.isEmpty) return;
   const length = trace.lastEndNs - Math.min(0, trace.firstStartNs);
-  setText(part("range"), `${durationNs(view.spanNs)} of ${durationNs(length)} · ${count(trace.total)} spans`);
+  setText(part("range-time"), `${durationNs(view.spanNs)} of ${durationNs(length)}`);
+  setText(part("range-spans"), `${count(trace.total)} spans`);
 });
 
 const refreshCharts = throttled(CHARTS_MS, () => {
