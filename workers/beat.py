@@ -5,28 +5,17 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 import redis
 
-from trainer.trace.stream import LIVE_RUNS, beat_key
+from trainer.trace.stream import LIVE_RUNS, RunBeat, beat_key
 from workers.here import Here
 
 log = logging.getLogger(__name__)
 
 BEAT_SECONDS = 1.0
 EXPIRE_SECONDS = 120  # long after its end: the reaper reads from it who fell silent
-
-
-@dataclass(frozen=True)
-class RunBeat:
-    """`count` grows with every beat: clocks of two machines need not agree."""
-
-    worker: str
-    host: str
-    worker_pid: int
-    pid: int  # of the process that supervises the run
-    count: int
 
 
 class Heart:

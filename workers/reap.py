@@ -24,8 +24,7 @@ from dashboard.runs import curation, door, fleet, services
 from dashboard.runs.models import ENDED, Run, State
 from trainer.folder import run_folder
 from trainer.trace.sinks import SinkAway
-from trainer.trace.stream import beat_key
-from workers.beat import RunBeat
+from trainer.trace.stream import RunBeat, beat_key
 from workers.ending import close_stream
 
 log = logging.getLogger(__name__)

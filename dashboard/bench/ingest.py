@@ -1,7 +1,7 @@
 """How many spans a second go from ranks over Redis into sealed segments, and what of the recorder that costs.
 
-Ranks are emulated: one process sends what 64 would, as real frames into a real stream. First at a steady rate,
-then all at once, which shows the limit. For comparison the same spans as INSERTs into SQLite, a batch a frame.
+The ranks are those of `emulated_ranks`, 64 in one process. First at a steady rate, then all at once, which shows
+the limit. For comparison the same spans as INSERTs into SQLite, a batch a frame.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ import subprocess
 import sys
 import time
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import redis
 
-from dashboard.bench import synthetic
+from dashboard.bench import emulated_ranks, synthetic
+from dashboard.bench.emulated_ranks import SHAPE, Flush
 from dashboard.bench.place import wait_for
 from dashboard.bench.stores import BenchRun, environment, make_runs
-from dashboard.bench.synthetic import Shape
 from dashboard.conf import ROOT
 from dashboard.stack.valkey import prepare
 from trainer.lifeline import tied_command
-from trainer.trace.frame import SPAN_COLUMNS, Frame, encode
+from trainer.trace.frame import SPAN_COLUMNS
 from trainer.trace.manifest import Manifest, load
-from trainer.trace.stream import EVENT, FRAME, LIVE_RUNS, RECORDER, frames_key
+from trainer.trace.stream import EVENT, LIVE_RUNS, RECORDER, frames_key
 
 HELP = "from 64 ranks' frames over Redis into sealed segments"
 
-SHAPE = Shape(copies=8, stages=8)
 RATE, SECONDS = 50_000.0, 60.0
 BACKLOG_SPANS = 1_000_000
 BASELINE_SECONDS = 5.0
@@ -65,18 +65,20 @@ def _steady(
     client: Any, run: BenchRun, recorder: subprocess.Popen[bytes], rate: float, seconds: float
 ) -> dict[str, Any]:
     client.sadd(LIVE_RUNS, run.id)
-    count = max(1, round(rate * seconds / SHAPE.spans_a_step))
-    began, memory_start, behind = time.monotonic(), 0.0, 0.0
-    for step, frames in enumerate(synthetic.steps(SHAPE, count)):
-        due = began + step * SHAPE.spans_a_step / rate
-        behind = max(behind, time.monotonic() - due)
-        time.sleep(max(0.0, due - time.monotonic()))
-        _send(client, run, frames)
-        if not memory_start and time.monotonic() - began > min(SETTLING_SECONDS, seconds / 2):
-            memory_start = _resident_mb(recorder)
+    steps = emulated_ranks.steps_in(SHAPE, rate, seconds)
+    memory_mb: list[float] = []
+
+    def noting(made: Iterable[Flush]) -> Iterator[Flush]:
+        for flush in made:
+            if not memory_mb and flush.due_seconds > min(SETTLING_SECONDS, seconds / 2):
+                memory_mb.append(_resident_mb(recorder))
+            yield flush
+
+    began = time.monotonic()
+    behind = emulated_ranks.send(client, run.id, noting(emulated_ranks.flushes(SHAPE, rate, steps)))
     sent = time.monotonic()
-    memory_end = _resident_mb(recorder)
-    recorded = count * SHAPE.spans_a_step
+    memory_mb.append(_resident_mb(recorder))
+    recorded = steps * SHAPE.spans_a_step
     head = _end(client, run)
     sealed = time.monotonic()
     return {
@@ -86,31 +88,23 @@ def _steady(
         "sender_behind_seconds": round(behind, 2),
         "spans": recorded,
         "spans_lost": recorded - head.spans,
-        "recorder_mb_start": memory_start,
-        "recorder_mb_end": memory_end,
+        "recorder_mb_start": memory_mb[0],
+        "recorder_mb_end": memory_mb[-1],
         "ranks": SHAPE.ranks,
     }
 
 
 def _limit(client: Any, run: BenchRun) -> tuple[int, int]:
     """Spans a second out of a stream that is full already, and how many of them were lost."""
-    count = BACKLOG_SPANS // SHAPE.spans_a_step
-    for frames in synthetic.steps(SHAPE, count, seed=2):
-        _send(client, run, frames)
+    steps = BACKLOG_SPANS // SHAPE.spans_a_step
+    made = emulated_ranks.flushes(SHAPE, RATE, steps)
+    emulated_ranks.send(client, run.id, (replace(flush, due_seconds=0.0) for flush in made))
     client.xadd(frames_key(run.id), {EVENT: json.dumps({"type": "end"})})
     began = time.monotonic()
     client.sadd(LIVE_RUNS, run.id)
     head = _sealed(run)
-    spans = count * SHAPE.spans_a_step
+    spans = steps * SHAPE.spans_a_step
     return round(spans / (time.monotonic() - began)), spans - head.spans
-
-
-def _send(client: Any, run: BenchRun, frames: list[Frame]) -> None:
-    """A flush of every rank: it sends its own, in no transaction with the others'."""
-    pipeline = client.pipeline(transaction=False)
-    for frame in frames:
-        pipeline.xadd(frames_key(run.id), {FRAME: encode(frame)})
-    pipeline.execute()
 
 
 def _end(client: Any, run: BenchRun) -> Manifest:

@@ -32,13 +32,13 @@ class CannotMeasure(Exception):
     """Something that the bench needs is missing here; the message says what would do."""
 
 
-def wait_for(ask: Callable[[], T], what: str, seconds: float = PATIENCE_SECONDS) -> T:
+def wait_for(ask: Callable[[], T], what: str, seconds: float = PATIENCE_SECONDS, every_seconds: float = 0.02) -> T:
     """What `ask` gives as soon as it is true."""
     give_up = time.monotonic() + seconds
     while time.monotonic() < give_up:
         if answer := ask():
             return answer
-        time.sleep(0.02)
+        time.sleep(every_seconds)
     raise CannotMeasure(f"waited {seconds:.0f} s in vain for {what}")
 
 
@@ -112,9 +112,9 @@ def launch(page: Any, stack: Stack, preset: str, **fields: object) -> float:
     return pressed_ms
 
 
-def until(page: Any, condition: str, seconds: float = PATIENCE_SECONDS) -> None:
+def until(page: Any, condition: str, seconds: float = PATIENCE_SECONDS, every_seconds: float = 0.02) -> None:
     """Wait until a JavaScript expression holds; the product's policy forbids the eval of Playwright's own waiting."""
-    wait_for(lambda: page.evaluate(f"() => Boolean({condition})"), condition, seconds)
+    wait_for(lambda: page.evaluate(f"() => Boolean({condition})"), condition, seconds, every_seconds)
 
 
 def rank_host(home: Path) -> int | None:

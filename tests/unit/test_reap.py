@@ -9,9 +9,8 @@ import redis
 from dashboard.runs import door, fleet, services
 from dashboard.runs.models import Run, State
 from trainer.presets import PRESETS
-from trainer.trace.stream import beat_key
+from trainer.trace.stream import RunBeat, beat_key
 from workers import reap
-from workers.beat import RunBeat
 from workers.reap import Reaper, idle_devices, reason_lost
 
 SPEC = PRESETS["pipeline-1f1b"].spec

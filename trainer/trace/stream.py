@@ -6,6 +6,7 @@ object with a `type` (the run's state, its progress, a step's figures, its end).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 FRAME = b"f"
@@ -22,8 +23,19 @@ def frames_key(run_id: str) -> str:
 
 
 def beat_key(run_id: str) -> str:
-    """JSON: who supervises the run; changes every second for as long as somebody does."""
+    """A RunBeat as JSON; changes every second for as long as somebody supervises the run."""
     return f"lockstep:run:{run_id}:beat"
+
+
+@dataclass(frozen=True)
+class RunBeat:
+    """`count` grows with every beat: clocks of two machines need not agree."""
+
+    worker: str
+    host: str
+    worker_pid: int
+    pid: int  # of the process that supervises the run
+    count: int
 
 
 def forget(client: Any, run_id: str) -> None:

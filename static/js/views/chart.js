@@ -7,6 +7,7 @@ import { readJson } from "../core/reading.js";
 
 const LEAST_MS = 1000; // between two drawings
 const HEIGHT_PX = 220; // fixed, so that the page stands still while charts come and grow
+const HIDDEN_FRAME_MS = 250;
 const NEARLY = "160px";
 const CONFIG = { displayModeBar: false, responsive: true, scrollZoom: false, doubleClick: false, showTips: false };
 
@@ -25,6 +26,29 @@ function loadPlotly(address) {
     document.head.append(script);
   });
   return plotly;
+}
+
+let lastTurn = Promise.resolve();
+
+/**
+ * Charts draw one after another, and the timeline's frames in between: Plotly's first drawing of each stands in the way
+ * of everything else on the page for tenths of a second, as its script does before them.
+ */
+function inTurn(draw) {
+  const turn = lastTurn.then(nextFrame).then(draw);
+  lastTurn = turn.catch(() => {}); // whoever asked for the drawing hears of it
+  return turn;
+}
+
+/** When the page has drawn a frame; where it draws none, as when it is hidden, soon. */
+function nextFrame() {
+  return new Promise((resolve) => {
+    const soon = setTimeout(resolve, HIDDEN_FRAME_MS);
+    requestAnimationFrame(() => {
+      clearTimeout(soon);
+      setTimeout(resolve); // a task of its own, after what came from the server meanwhile
+    });
+  });
 }
 
 /**
@@ -54,9 +78,11 @@ export function chart(element) {
   async function fetchAndDraw() {
     try {
       const [answer, Plotly] = await Promise.all([readJson(element.dataset.chart), loadPlotly(element.dataset.plotly)]);
-      if (closed) return;
-      shown = answer;
-      await draw(Plotly);
+      await inTurn(async () => {
+        if (closed) return;
+        shown = answer;
+        await draw(Plotly);
+      });
     } catch (error) {
       console.warn("A chart stays as it is:", error); // the connection may be lost; the page says so elsewhere
     }

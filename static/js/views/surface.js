@@ -5,7 +5,8 @@
  *   spans, perRank    how many spans are in memory, in all and by rank
  *   spanDigest()      per rank a count and a checksum that does not depend on order (timeline/digest.js)
  *   firstSpanAtMs     when the first frame that showed a span was drawn, in ms since 1970; else null
- *   latencySamples    ms from a span's end to the drawn frame that showed it, of spans that ended since the page is open; the latest 20,000
+ *   latencySamples    ms from a span's end to the drawn frame that showed it, of spans that ended since the page is open: of all,
+ *                     or of every second, fourth, … span, so that there are at most 20,000
  *   stats             of the connection (core/live.js)
  *   complete          whether the run is sealed and all of it is here
  *   view(), setView(fromNs, toNs)
@@ -26,6 +27,8 @@ export class Surface {
     this.complete = false;
     this.zeroUnixMs = NaN;
     this.waiting = [];
+    this.noted = 0;
+    this.stride = 1; // of spans, from one that is timed to the next
     Object.defineProperty(this, "run", { get: getRun, enumerable: true });
     Object.defineProperty(this, "stats", { get: getStats, enumerable: true });
     timeline.addEventListener("painted", () => this.#painted());
@@ -58,12 +61,23 @@ export class Surface {
 
   /** Notes the ends of spans that the next drawn frame will show. */
   note(frames) {
-    if (this.waiting.length > MOST_SAMPLES) this.waiting = []; // a hidden page draws nothing
     for (const frame of frames) {
       this.#readZero(frame);
       const { start_ns: starts, duration_ns: durations, length } = frame.spans;
-      for (let row = 0; row < length; row++) this.waiting.push(starts[row] + durations[row]);
+      for (let row = 0; row < length; row++) {
+        if (this.noted++ % this.stride === 0) this.waiting.push(starts[row] + durations[row]);
+      }
     }
+    if (document.hidden) this.waiting = []; // nothing is drawn, and nothing timed
+    while (this.waiting.length + this.latencySamples.length > MOST_SAMPLES) this.#thin();
+  }
+
+  /** Neither the latest spans nor those of a busy moment may count for more than the others. */
+  #thin() {
+    const isKept = (_, at) => at % 2 === 0;
+    this.waiting = this.waiting.filter(isKept);
+    this.latencySamples = this.latencySamples.filter(isKept);
+    this.stride *= 2;
   }
 
   /** The unix time of the run clock's zero comes as a mark; whole nanoseconds are too long for a float64. */
@@ -82,7 +96,6 @@ export class Surface {
         const endedMs = this.zeroUnixMs + endNs / 1e6;
         if (endedMs > this.openedMs) this.latencySamples.push(nowMs - endedMs);
       }
-      if (this.latencySamples.length > MOST_SAMPLES) this.latencySamples.splice(0, this.latencySamples.length - MOST_SAMPLES);
     }
     this.waiting = [];
   }
