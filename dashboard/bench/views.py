@@ -51,7 +51,6 @@ ROUNDS = 12
 KEYSTROKES = 30
 WIDE_FORM = {"batch": "2048", "grid.dp": "64", "grid.tp": "4"}  # 64 × 4 × 4 with the preset's four stages
 IN_PAGE = (Path(__file__).parent / "views_page" / "measure.js").read_text()
-MODULES = "/static/js/"
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
@@ -98,7 +97,6 @@ def _live(page: Any, address: str, live: Any) -> dict[str, Any]:
     long_frames, _ = _looked(page, worker, LONG_LOOK_SECONDS)
     hidden = page.evaluate(f"() => bench.work({UNSEEN_SECONDS}, {{ isHidden: true }})")
     page.evaluate("() => bench.look({ atPanels: false })")
-    time.sleep(SETTLE_SECONDS)  # what was under way when the view went out of sight
     unseen = page.evaluate(f"() => bench.work({UNSEEN_SECONDS}, {{ isHidden: false }})")
     came = (page.evaluate("() => lockstep.spans") - before) / (time.monotonic() - began)
     return {f"frame_p95_ms_{name}": p95 for name, p95 in frames.items()} | {
@@ -142,7 +140,7 @@ def _many_ranks() -> Iterator[str]:
 def _drawn(page: Any, address: str) -> dict[str, Any]:
     page.goto(address)
     until(page, "window.lockstep?.complete")
-    found = _measuring(page).evaluate(f"() => bench.topology('{MODULES}', {ROUNDS})")
+    found = _measuring(page).evaluate(f"() => bench.topology({ROUNDS})")
     assert found["ranks"] == MANY.ranks and found["pairs"] > MANY.ranks, found
     figures = {}
     for name, key in (("topology", "map"), ("matrix", "matrix")):

@@ -3,6 +3,10 @@
 const root = document.querySelector(".run");
 const panels = root?.querySelector('[data-part="panels"]');
 
+const SETTLE_MS = 1000; // what was under way when views went out of sight may end
+
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+
 /** The gaps in ms between animation frames from now on, for so many seconds. */
 function frameGaps(seconds) {
   return new Promise((resolve) => {
@@ -31,11 +35,12 @@ function look({ atPanels }) {
 /** Requests for views' data, and changes of what views show (a canvas that is drawn anew is a change), during so many seconds. */
 async function work(seconds, { isHidden }) {
   if (isHidden) hide(true);
+  await pause(SETTLE_MS);
   const began = performance.now();
   let updates = 0;
   const changes = new MutationObserver((records) => { updates += records.length; });
   changes.observe(panels, { subtree: true, childList: true, attributes: true, characterData: true });
-  await new Promise((done) => setTimeout(done, seconds * 1000));
+  await pause(seconds * 1000);
   changes.disconnect();
   const asked = performance.getEntriesByType("resource").filter(({ startTime, name }) => startTime >= began && /\/(panels|charts)\/[a-z-]+\.json/.test(name));
   if (isHidden) hide(false);
@@ -58,7 +63,8 @@ function drawnMs(draw, canvas) {
 }
 
 /** Topology's map and its matrix with all ranks, `rounds` times each, at every size that it offers. */
-async function topology(modules, rounds) {
+async function topology(rounds) {
+  const modules = new URL("..", document.querySelector('script[src*="pages/run.js"]').src);
   const { topologyMap } = await import(`${modules}views/panels/topology_map.js`);
   const { heat, squares } = await import(`${modules}views/panels/heat.js`);
   const { binned } = await import(`${modules}views/panels/topology.js`);
