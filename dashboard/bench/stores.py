@@ -36,6 +36,7 @@ from trainer.presets import PRESETS
 owner = User.objects.create_superuser("bench", password=None)
 spec = PRESETS["pipeline-1f1b"].spec.model_dump(mode="json")
 spec["grid"] |= {"dp": int(sys.argv[2]), "pp": int(sys.argv[3])}
+spec["model"] |= {"layers": int(sys.argv[3])}  # a stage without one is no job, and Explain fails at it
 made = []
 for _ in range(int(sys.argv[1])):
     # Its state says that it is over: nobody supervises it here, and the reaper would call it lost.
