@@ -4,7 +4,7 @@ PYTHON ?= python3.11
 PORT ?= 8000
 BIN := .venv/bin
 INSTALLED := .venv/installed
-BENCHES ?= start live overhead timeline windows list pages
+BENCHES ?= start live overhead timeline views windows list pages
 
 .PHONY: help setup run test lint bench pictures browser axe readers lock clean
 

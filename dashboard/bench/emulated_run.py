@@ -87,6 +87,7 @@ def _supervise(rate: float, seconds: float) -> None:
     made = list(emulated_ranks.flushes(SHAPE, rate, steps))  # before it begins: only sending costs while one measures
     spec = PRESETS["pipeline-1f1b"].spec.model_dump(mode="json") | {"steps": steps}
     spec["grid"] |= {"dp": SHAPE.copies, "pp": SHAPE.stages}
+    spec["model"] |= {"layers": SHAPE.stages}  # a stage without one is no job, and Explain fails at it
     run = Run.objects.create(owner=get_user_model().objects.first(), name="emulated", spec_json=spec, device=WORKER)
     client = redis.Redis.from_url(settings.CONF.redis_url)
     services.move(run.id, State.STARTING, worker=WORKER)

@@ -34,8 +34,13 @@ class Cell:
     slice: int
     pipeline: str
 
+    @property
+    def title(self) -> str:
+        stages = ", ".join(map(str, self.stages))
+        return f"rank {self.rank}: stage{'' if len(self.stages) == 1 else 's'} {stages}, {self.pipeline}"
+
     def as_dict(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self).items() if name != "pipeline"}
+        return {name: value for name, value in vars(self).items() if name != "pipeline"}
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from html import unescape
 import pytest
 
 from dashboard.charts.panels import panel
+from dashboard.conf import ROOT
 from dashboard.learn.drawing import WIDTH
 from dashboard.learn.drawings import DRAWINGS, SKETCHES
 from dashboard.learn.ideas import IDEAS
@@ -26,6 +27,9 @@ FACTS = {
     "placement": ["900 GB/s, 5 µs", "1800 GB/s, 5 µs", "50 GB/s, 1 µs"],
     "collectives": ["6", "338.8 GB/s"],
 }
+
+# What a guide may mark besides a view, as the run's page has it.
+PARTS = {"timeline": 'data-part="frame"', "figures": 'class="card run-now"', "loss": 'charts/loss.json"'}
 
 
 def text(response):
@@ -79,7 +83,13 @@ def test_one_press_runs_it_and_its_page_says_what_to_look_at(key, people):
     assert run.spec == idea.spec and idea.preset in PRESETS
     shown = text(client.get(answer["Location"]))
     assert idea.look in shown and f'data-where="{idea.where}"' in shown
-    assert idea.where in ("timeline", "figures", "loss") or panel(run.spec, idea.where)
+    assert idea.where in PARTS or panel(run.spec, idea.where)
+    assert shown.count(PARTS.get(idea.where, f'id="panel-{idea.where}"')) == 1
+
+
+def test_parts_that_a_guide_can_mark_are_those_that_its_script_knows():
+    [known] = re.findall(r"const PARTS = \{(.*)\};", (ROOT / "static/js/views/guide.js").read_text())
+    assert re.findall(r"(\w+): ['\"]", known) == list(PARTS)
 
 
 def test_without_a_guide_there_is_none(people):

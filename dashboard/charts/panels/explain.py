@@ -13,7 +13,7 @@ from dashboard.charts.memory_rows import peaks
 from dashboard.charts.rows import recent_rows
 from dashboard.runs.models import Run
 
-SHARED_SECONDS = 4  # every page of a run shows it above the timeline: those that ask together share an answer
+SHARED_SECONDS = 4  # every page of a run shows it beside the timeline: those that ask together share an answer
 
 
 def panel(run: Run, ask: Mapping[str, str]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from dashboard.bench import (
     presets,
     start,
     timeline,
+    views,
     windows,
 )
 from dashboard.bench.place import CannotMeasure
@@ -28,7 +29,8 @@ from dashboard.stack.own import NoStack
 
 BENCHES: dict[str, Any] = {
     "analysis": analysis, "collectives": collectives, "ingest": ingest, "launch": launching, "list": listing, "live": live,
-    "overhead": overhead, "pages": pages, "presets": presets, "start": start, "timeline": timeline, "windows": windows,
+    "overhead": overhead, "pages": pages, "presets": presets, "start": start, "timeline": timeline,
+    "views": views, "windows": windows,
 }
 
 

@@ -17,7 +17,7 @@ export function setText(target, text) {
   if (target && target.textContent !== text) target.textContent = text;
 }
 
-/** Calls `work` at most once every `leastMs`, the last time included. */
+/** Calls `work` at most once every `leastMs` (a number, or what gives it as things stand), the last time included. */
 export function throttled(leastMs, work) {
   let timer = 0;
   let lastMs = -Infinity;
@@ -27,6 +27,6 @@ export function throttled(leastMs, work) {
     work();
   };
   return () => {
-    if (!timer) timer = setTimeout(run, Math.max(0, lastMs + leastMs - performance.now()));
+    if (!timer) timer = setTimeout(run, Math.max(0, lastMs + (leastMs.call ? leastMs() : leastMs) - performance.now()));
   };
 }

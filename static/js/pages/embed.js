@@ -2,6 +2,7 @@
 
 import { connect } from "../core/live.js";
 import { bindDialogs } from "../views/dialogs.js";
+import { bindMenus } from "../views/menus.js";
 import { makeStage } from "../views/stage.js";
 import { StateView, emptyWords } from "../views/state.js";
 
@@ -12,6 +13,7 @@ const { readBase, view } = root.dataset;
 const { timeline, place, showFollowing, after } = makeStage(part, run, { readBase, opening: JSON.parse(root.dataset.opening), hash: view });
 const stateView = new StateView(root, part);
 bindDialogs();
+bindMenus();
 
 function show() {
   stateView.show(run, NaN);

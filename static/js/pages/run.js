@@ -23,6 +23,8 @@ import { Totals } from "../views/totals.js";
 
 /** Charts are dear to draw and change by a point a step. */
 const CHARTS_MS = 2500;
+const SEEN_MS = 100;
+const UNSEEN_MS = 1000;
 
 const root = document.querySelector(".run");
 const part = (name) => root.querySelector(`[data-part="${name}"]`);
@@ -67,7 +69,14 @@ window.lockstep = surface;
 /** The latest steps say how long the next ones will take. */
 const recentStepSeconds = () => median([...now.rows.values()].slice(-9).map((row) => stepNs(row) / 1e9));
 
-const showFigures = throttled(100, () => {
+// Figures that nobody sees are kept up to date all the same, but seldom: what is below them has the time.
+let areFiguresSeen = true;
+new IntersectionObserver((entries) => {
+  areFiguresSeen = entries.at(-1).isIntersecting;
+  if (areFiguresSeen) showFigures();
+}).observe(root.querySelector(".run-now"));
+
+const showFigures = throttled(() => (areFiguresSeen ? SEEN_MS : UNSEEN_MS), () => {
   const steps = now.latest ? Math.max(run.steps_done, now.latest.step + 1) : run.steps_done;
   stateView.show({ ...run, steps_done: Math.min(run.steps, steps) }, recentStepSeconds());
   now.show(run, surface.stats, timeline.trace.total);
@@ -81,7 +90,8 @@ const showRange = throttled(60, () => {
   const { view, trace } = timeline;
   if (trace.isEmpty) return;
   const length = trace.lastEndNs - Math.min(0, trace.firstStartNs);
-  setText(part("range"), `${durationNs(view.spanNs)} of ${durationNs(length)} · ${count(trace.total)} spans`);
+  setText(part("range-time"), `${durationNs(view.spanNs)} of ${durationNs(length)}`);
+  setText(part("range-spans"), `${count(trace.total)} spans`);
 });
 
 const refreshCharts = throttled(CHARTS_MS, () => {

@@ -25,11 +25,12 @@ export function drawSteps(context, scene, words, plain) {
   for (let at = first; at < last; at++) {
     if (steps.sorted[at].step % stridden) continue;
     const isNamed = steps.sorted[at].step % stride === 0;
-    drawStep(context, scene, at, typicalPx >= NARROWEST_LINE_PX, isNamed ? typicalPx * stride : 0, [words, plain]);
+    drawStep(context, scene, at, typicalPx >= NARROWEST_LINE_PX, isNamed ? steps.sorted[at + stride] : null, [words, plain]);
   }
 }
 
-function drawStep(context, scene, at, hasLine, roomPx, sprites) {
+/** `nextNamed` is the step whose name comes next, undefined where none does; null leaves this one without a name. */
+function drawStep(context, scene, at, hasLine, nextNamed, sprites) {
   const { colours, leftPx } = scene;
   const window = scene.trace.steps.sorted[at];
   const left = scene.snapped(scene.x(window.startNs));
@@ -41,9 +42,9 @@ function drawStep(context, scene, at, hasLine, roomPx, sprites) {
     context.fillRect(from, ROW_PX + 1, Math.max(1, right - from - 1), 2);
     context.globalAlpha = 1;
   }
-  if (!roomPx) return;
-  const ownPx = Math.max(roomPx, scene.x(window.endNs) - left) - (from - left);
-  drawStepText(context, scene, at, from, Math.min(scene.widthPx - from, ownPx - 8), sprites);
+  if (nextNamed === null) return;
+  const until = nextNamed ? Math.min(scene.widthPx, scene.x(nextNamed.startNs) - 8) : scene.widthPx;
+  drawStepText(context, scene, at, from, until - from, sprites);
 }
 
 /** Lines through the lanes at the beginning of each step; dashes are dear, so many lines are whole and pale. */

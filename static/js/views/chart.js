@@ -64,10 +64,10 @@ export function chart(element) {
   element.setAttribute("role", "img");
   element.setAttribute("aria-label", element.dataset.empty ?? "A chart that is not drawn yet");
 
-  const seen = whenSeen(element);
+  const sight = inSight(element);
 
   function refresh() {
-    pending ??= Promise.all([wait(drawnAt + LEAST_MS - performance.now()), seen]).then(() => {
+    pending ??= wait(drawnAt + LEAST_MS - performance.now()).then(sight.comes).then(() => {
       pending = null; // whoever asks from here on may know of more, and gets a drawing of its own
       drawnAt = performance.now();
       return closed ? undefined : fetchAndDraw();
@@ -104,22 +104,36 @@ export function chart(element) {
     refresh,
     close() {
       closed = true;
+      sight.close();
       document.removeEventListener("themechange", recolour);
       window.Plotly?.purge(element);
     },
   };
 }
 
-/** A promise that is kept when the element has been in view, or nearly. */
-function whenSeen(element) {
-  return new Promise((resolve) => {
-    const watcher = new IntersectionObserver((entries) => {
-      if (!entries.some((entry) => entry.isIntersecting)) return;
+/** `comes()` promises that the element is in view, or nearly, on a page that is not hidden: nothing is asked for or drawn before. */
+function inSight(element) {
+  let isNear = false;
+  const waiting = [];
+  const look = () => {
+    if (isNear && !document.hidden) for (const tell of waiting.splice(0)) tell();
+  };
+  const watcher = new IntersectionObserver((entries) => {
+    isNear = entries.at(-1).isIntersecting;
+    look();
+  }, { rootMargin: NEARLY });
+  watcher.observe(element);
+  document.addEventListener("visibilitychange", look);
+  return {
+    comes: () => new Promise((tell) => {
+      waiting.push(tell);
+      look();
+    }),
+    close() {
       watcher.disconnect();
-      resolve();
-    }, { rootMargin: NEARLY });
-    watcher.observe(element);
-  });
+      document.removeEventListener("visibilitychange", look);
+    },
+  };
 }
 
 function wait(milliseconds) {

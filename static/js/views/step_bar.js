@@ -1,4 +1,4 @@
-/** A step's time as one bar, a stretch for each cause: Explain's, and the one in short above the timeline. */
+/** A step's time as one bar, a stretch for each cause: Explain's, and the one in short beside the timeline. */
 
 import { durationNs, percent } from "../core/format.js";
 import { svg } from "./panels/kit.js";

@@ -25,7 +25,7 @@ export class Tools {
     Object.assign(this, { part, timeline, announcer, fetchIdeal, toggleTable });
     this.walk = new Walk(timeline);
     this.idealAsked = 0;
-    for (const { axis, name } of timeline.arrangement.axes) part("group").append(element("option", { value: axis }, `by ${name}`));
+    for (const { axis, name } of timeline.arrangement.axes) part("group").append(element("option", { value: axis }, `Lanes by ${name}`));
     part("group").closest("label").hidden = timeline.arrangement.axes.length === 0;
     this.#listen();
     this.#show();
@@ -99,7 +99,7 @@ export class Tools {
     const choices = ["", ...this.timeline.arrangement.axes.map(({ axis }) => axis)];
     const at = choices.indexOf(this.timeline.arrangement.by);
     this.timeline.arrange({ by: choices[(at + 1) % choices.length] });
-    this.#say(`Lanes ${this.part("group").selectedOptions[0].textContent}`);
+    this.#say(this.part("group").selectedOptions[0].textContent);
   }
 
   toggleFolds() {

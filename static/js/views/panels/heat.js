@@ -19,7 +19,10 @@ export function heat(title, { colour = "--accent", cellPx = stretched } = {}) {
   let size = null;
   let chosen = null;
 
-  /** `{rows, columns, value(row, column), rowName, columnName, words(row, column)}`; NaN is a cell of which nothing is known. */
+  /**
+   * `{rows, columns, value(row, column), rowName, columnName, words(row, column), full}`; NaN is a cell of which nothing is known.
+   * The strongest colour is the largest value's, and at least that of `full`: small differences stay pale.
+   */
   function show(given) {
     data = given;
     draw();
@@ -53,7 +56,7 @@ export function heat(title, { colour = "--accent", cellPx = stretched } = {}) {
   }
 
   function drawCells(context, ground, ink) {
-    let most = 0;
+    let most = data.full ?? 0;
     for (let row = 0; row < data.rows; row++) for (let column = 0; column < data.columns; column++) most = Math.max(most, data.value(row, column) || 0);
     const gap = size.width > 4 && size.height > 4 ? 1 : 0;
     context.fillStyle = ground;

@@ -10,15 +10,18 @@ import { definitionList, part, table } from "./kit.js";
 const MOST_STEPS = 64;
 const MOST_LISTED = 12;
 const RECURS = 0.5;
+const FULL = 0.5; // of the median rank's work beyond it, in the strongest colour
 
 export function mount(body, { run, timeline, ask }) {
   const map = heat("Lateness by rank and step", { colour: "--warn" });
+  const work = heat("Time at work by rank and step", { colour: "--kind-backward" });
   const verdict = element("p", { class: "panel-verdict" });
   const ranking = element("div");
   const words = element("div");
   const slow = element("p", { class: "panel-verdict", "data-part": "slow-ranks" });
-  body.replaceChildren(verdict, slow, element("div", { class: "network-columns" },
-    part("Over the steps", "A row a rank, a column a step; the stronger its colour, the later.", map.box), ranking), words);
+  const late = element("div", { class: "network-columns" },
+    part("Late to collectives", "A row a rank, a column a step; the stronger its colour, the later.", map.box), ranking);
+  body.replaceChildren(verdict, slow, part("At work", "A row a rank, a column a step; the stronger its colour, the longer beyond the step's median rank.", work.box), late, words);
   let isExplained = false;
 
   return {
@@ -32,6 +35,9 @@ export function mount(body, { run, timeline, ask }) {
       verdict.textContent = judged(found, steps.length);
       slow.textContent = steps.length ? slowWords(run().figures?.slow_ranks ?? []) : "";
       if (!steps.length) return;
+      work.show(atWork(steps, run().ranks));
+      late.hidden = !found.some(({ medianNs, share }) => medianNs > 0 || share > 0);
+      if (late.hidden) return; // nobody was late, or there are no collectives
       map.show({
         rows: run().ranks, columns: steps.length, rowName: (rank) => `rank ${rank}`, columnName: (at) => `${steps[at].step}`,
         value: (rank, at) => steps[at].figures.late_ns[rank],
@@ -39,6 +45,17 @@ export function mount(body, { run, timeline, ask }) {
       });
       ranking.replaceChildren(ranked(found));
     },
+  };
+}
+
+/** Each rank's busy time in a step beyond that of the step's median rank, for the heat map. */
+function atWork(steps, ranks) {
+  const usual = steps.map(({ figures }) => median(figures.busy_ns));
+  const beyond = (rank, at) => steps[at].figures.busy_ns[rank] / usual[at] - 1;
+  return {
+    rows: ranks, columns: steps.length, full: FULL, rowName: (rank) => `rank ${rank}`, columnName: (at) => `${steps[at].step}`,
+    value: (rank, at) => Math.max(0, beyond(rank, at)),
+    words: (rank, at) => `Rank ${rank} in step ${steps[at].step}: at work for ${durationNs(steps[at].figures.busy_ns[rank])}, ${(1 + beyond(rank, at)).toFixed(2)} times the median rank.`,
   };
 }
 

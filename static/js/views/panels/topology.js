@@ -117,7 +117,7 @@ function linksPart(known, traffic, window, ranks) {
 }
 
 /** The matrix for the heat map, ranks put together where there are too many for a cell each. */
-function binned(traffic, ranks) {
+export function binned(traffic, ranks) {
   const each = Math.ceil(ranks / MOST_CELLS);
   const cells = Math.ceil(ranks / each);
   const sums = new Float64Array(cells * cells);
