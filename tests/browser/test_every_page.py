@@ -21,8 +21,11 @@ AXE = ARTIFACTS / "axe.min.js"
 LOOKS = [(theme, width) for theme in ("dark", "light") for width in (1440, 390)]
 PAGES = ("list", "launch", "learn", "idea", "compare", "account", "team", "webhooks", "notices", "exports", "reference",
          "shared", "embedded", "saved")
-FOUND = """async (within) => (await axe.run(within ?? document)).violations.filter(({ impact }) => impact === "serious" || impact === "critical").map(
-  ({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(" | ")}`)"""
+FOUND = """async (within) => {
+  const { violations } = await axe.run(within ?? document);
+  return violations.filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(" | ")}`);
+}"""
 # Radio buttons of a name are one stop; what is inside a closed <details> or a hidden part is none.
 USABLE = """() => {
   const radios = new Set();
