@@ -9,8 +9,8 @@ from itertools import accumulate
 
 from trainer.memory.activations import ELEMENT_BYTES, Ends, StageBytes, hand_off_bytes, sample_bytes, stage_bytes, target_bytes
 from trainer.memory.sizes import SHARED_OUT
-from trainer.memory.stages import Shape, stage_parameters
-from trainer.schedules import SCHEDULES, schedule_of, stages_of
+from trainer.memory.stages import Shape, stage_parameters, without_linears
+from trainer.schedules import SCHEDULES, puts_off_weights, schedule_of, stages_of
 from trainer.schedules.actions import Action, Do, Schedule
 from trainer.schedules.cuts import layers_of
 from trainer.spec import JobSpec
@@ -57,6 +57,8 @@ def predicted(spec: JobSpec) -> list[RankMemory]:
     for place, own in enumerate(stages):
         shapes = [shape for stage in own for shape in stage_parameters(spec, stage)]
         weights, gradients, optimizer = _states(spec, shapes, mode)
+        if mode == "zero-2" and spec.averaging_ranks > 1:
+            gradients = _reduced_at_once(spec, own, schedule[place] if schedule is not None else None)
         ranks.append(RankMemory(
             weights, gradients, optimizer,
             _activations(spec, place, own, sizes, schedule),
@@ -117,6 +119,28 @@ def _states(spec: JobSpec, shapes: list[Shape], mode: str) -> tuple[int, int, in
 
     moments = MOMENTS[spec.optimizer.name]
     return held("weights"), held("gradients"), moments * held("optimizer") + bool(moments) * STEP_COUNT_BYTES * len(shapes)
+
+
+def _reduced_at_once(spec: JobSpec, own: list[int], actions: list[Action] | None) -> int:
+    """Gradients under zero-2: a rank's pieces, once a backward has reduce-scattered. Where weights are put off the first half of
+    a backward leaves what it has, of norms and embeddings, whole; the next second half of the stage shares that out with its
+    own. Without `actions` a bound: all at once."""
+    element, ranks = ELEMENT_BYTES[spec.precision], spec.averaging_ranks
+    pieces = {stage: element * sum(_share(shape, ranks) for shape in stage_parameters(spec, stage)) for stage in own}
+    whole = {stage: element * sum(map(math.prod, without_linears(spec, stage))) for stage in own}
+    if actions is None:
+        return sum(pieces.values()) + sum(whole.values()) * puts_off_weights(spec)
+    shared_out: set[int] = set()
+    left_whole: set[int] = set()
+    most = 0
+    for action in actions:
+        if action.do is Do.BACKWARD_INPUT:
+            left_whole.add(action.stage)
+        elif action.do is not Do.FORWARD:
+            left_whole.discard(action.stage)
+            shared_out.add(action.stage)
+        most = max(most, sum(pieces[stage] for stage in shared_out) + sum(whole[stage] for stage in left_whole))
+    return most
 
 
 def _share(shape: Shape, ranks: int) -> int:
