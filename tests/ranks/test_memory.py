@@ -110,6 +110,22 @@ def test_a_perceptron(tmp_path: Path, grid: GridSpec, split: bool) -> None:
     assert_as_predicted(trained(job(Perceptron(hidden_layers=3), grid, "1f1b", split=split, optimizer="sgd"), tmp_path))
 
 
+@pytest.mark.parametrize("checkpointing", ["none", "layer"])
+def test_a_perceptrons_put_off_layers_keep_what_a_stage_beside_them_made(tmp_path: Path, checkpointing: str) -> None:
+    spec = job(Perceptron(hidden_layers=3), GridSpec(pp=2), "zb-v", chunks=2)
+    assert_as_predicted(trained(spec.model_copy(update={"checkpointing": checkpointing, "steps": 2}), tmp_path))
+
+
+@pytest.mark.parametrize(("mode", "micro_batches"), [("zero-1", 1), ("zero-1", 4), ("zero-2", 4), ("zero-3", 4)])
+def test_pieces_that_do_not_come_out_even_of_a_step_or_two(tmp_path: Path, mode: str, micro_batches: int) -> None:
+    """A width of 5 over two copies: what FSDP gathers has a row that no parameter has. The rank with most has three of five."""
+    spec = job(Perceptron(hidden_layers=3, width=5), GridSpec(dp=2, pp=2), "1f1b", micro_batches)
+    splits = SplitsSpec.model_validate({"data": {"mode": mode}})
+    ran = trained(spec.model_copy(update={"splits": splits, "steps": 1 if micro_batches == 4 else 2}), tmp_path)
+    most = [{kind: max(peak[kind] for peak in peaks(ran)[place::2]) for kind in peaks(ran)[0]} for place in range(2)]
+    assert most == [asdict(rank) for rank in predicted(ran.spec)]
+
+
 @pytest.mark.parametrize("mode", ["zero-1", "zero-2", "zero-3", "everyone"])
 def test_copies_that_share_in_other_ways(tmp_path: Path, mode: str) -> None:
     splits = SplitsSpec.model_validate({"data": {"mode": mode}})
