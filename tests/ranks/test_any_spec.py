@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import trainer.rank
 from tests.any_spec import changed, jobs, refusals, runnable
-from tests.ranks.launch import Ran, apart, run
-from tests.ranks.unsplit import unsplit_losses
+from tests.ranks.launch import Ran, run
+from tests.ranks.unsplit import of_one_process, unsplit_losses
 from trainer import misfits
 from trainer.grid import Grid
 from trainer.job import Control, RankJob
@@ -50,7 +50,7 @@ def test_what_is_accepted_runs(tmp_path_factory: pytest.TempPathFactory, spec: J
     assert all(map(math.isfinite, ran.losses))
     ran.assert_lanes_are_in_order()
     if spec.precision == "float64":
-        assert ran.losses == pytest.approx(apart(unsplit_losses, spec), rel=RELATIVE, abs=0)
+        assert ran.losses == pytest.approx(of_one_process(unsplit_losses, spec), rel=RELATIVE, abs=0)
     assert_memory_is_as_predicted(ran)
 
 
@@ -106,7 +106,7 @@ def unchecked(job: RankJob, control: Control) -> int:
 
 def learns_rightly(ran: Ran) -> bool:
     try:
-        expected = apart(unsplit_losses, ran.spec)
+        expected = of_one_process(unsplit_losses, ran.spec)
     except EOFError:
         return False  # there is no such model
     return "loss" in ran.counters and ran.losses == pytest.approx(expected, rel=RELATIVE, abs=0)
