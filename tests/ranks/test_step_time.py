@@ -23,7 +23,7 @@ SLOWER = {"pace.forward_ms": "80.0", "pace.backward_ms": "160.0"}
 FAR = OWN | SLOW | {"links.kind": "modelled", "links.size_factor": "40", "placement.gpus_per_server": "1"}
 SHARED = FAR | {"placement.gpus_per_server": "2"}  # two ranks at one port
 TWICE = {"links.slow_down": "2000"}
-FARTHER = FAR | {"links.size_factor": "160", "steps": "3"}
+FARTHER = FAR | {"links.size_factor": "160", "steps": "2"}  # of steps that take seconds one is enough behind the first
 SERVED = {"splits.data.mode": "parameter-server"}
 CARD = {"pace.kind": "device", "pace.device": "a100", "pace.slow_down": "8e4", "steps": "4"}
 

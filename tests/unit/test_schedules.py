@@ -126,7 +126,7 @@ def test_a_schedule_that_cannot_be_run_says_where(name: str, message: str) -> No
 
 @pytest.mark.parametrize(("beside", "ends"), [(False, [8, 8]), (True, [6, 7])])
 def test_ranks_that_meet_are_over_together_or_go_on_beside_it(beside: bool, ends: list[float]) -> None:
-    """Two ranks with a forward each, one of which begins 2 later, and together take 3: from the last end on, or the last begin."""
+    """Two ranks, one of which begins 2 later, do something for 3 together: from the last end on, or from the last begin."""
     def meets(rank: int, action: Action) -> Meeting:
         return Meeting("both", 2, 3.0, beside)
 
