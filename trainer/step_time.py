@@ -43,8 +43,9 @@ def step_ms(spec: JobSpec) -> float | None:
 
 
 def leaves_out_mirrors(spec: JobSpec) -> bool:
-    """Whether mirrored ranks' waiting for each other is not in `step_ms`: in a step too long to go through."""
-    return spec.pace.is_emulated and spec.ways == 2 and not is_played(spec)
+    """Whether mirrored ranks' waiting for each other is not, or not all, in `step_ms`: in a step too long to play, and under
+    ZeRO, where they meet layer by layer."""
+    return spec.pace.is_emulated and spec.ways == 2 and (spec.splits.data.mode.startswith("zero") or not is_played(spec))
 
 
 def _work_ms(spec: JobSpec) -> float:
@@ -64,10 +65,17 @@ class StepTime:
         return TalkTime(self.spec)
 
     @cached_property
+    def _of_stages(self) -> list[list[Talk]]:
+        """By place, what is talked in its stages; of a stage that two places have, in the first of these."""
+        places = [{talk.stage for talk in own} for own in self._time.talks]
+        return [[talk for talk in own if not any(talk.stage in before for before in places[:place])]
+                for place, own in enumerate(self._time.talks)]
+
+    @cached_property
     def inside_ms(self) -> dict[tuple[Do, int], float]:
         """What ranks talk inside an action of a stage."""
         found: dict[tuple[Do, int], float] = {}
-        for place, own in enumerate(self._time.talks):
+        for place, own in enumerate(self._of_stages):
             for talk in own:
                 dos = _DURING.get(talk.during, ())
                 for do in _COMPLETES if dos and talk.collective == "reduce_scatter" and talk.axis == self._axis else dos:
@@ -79,7 +87,7 @@ class StepTime:
     def averaging_ms(self) -> list[float]:
         """Of each stage, what its copies' averaging takes at the end of its last backward."""
         found = [0.0] * len(shares_of(self.spec))
-        for place, own in enumerate(self._time.talks):
+        for place, own in enumerate(self._of_stages):
             for talk in own:
                 if talk.during == LAST_BACKWARD:
                     found[talk.stage] += self._time.ms(talk, place)
@@ -178,14 +186,15 @@ class StepTime:
             return self._roughly_ms
         moments = {rank: 0.0 for pipeline in self._pipelines for rank in pipeline}
         lasted: list[float] = []
+        free = [0.0] * self._time.network.ports.count  # when each port is, in seconds of the step's time
         for _ in range(MOST_STEPS):
-            after = self._after_step(moments)
+            after = self._after_step(moments, free)
             first, last = min(after.values()), max(after.values())
             lasted.append(last - max(moments.values()))
             following = {rank: end - first for rank, end in after.items()}
             if all(abs(following[rank] - moments[rank]) < SAME_MS for rank in moments):
                 return self.queue_ms + lasted[-1]
-            moments = following
+            moments, free = following, [max(0.0, port - first / 1000) for port in free]
         return self.queue_ms + sum(lasted[MOST_STEPS // 2:]) / (MOST_STEPS - MOST_STEPS // 2)
 
     @cached_property
@@ -200,8 +209,8 @@ class StepTime:
         return bool(self._axis and spec.links.kind == "modelled" and spec.splits.data.mode in UNORDERED
                     and self._axis not in left_out(spec))
 
-    def _after_step(self, begin: dict[int, float]) -> dict[int, float]:
-        """When each rank is through with a step that it began then, ms."""
+    def _after_step(self, begin: dict[int, float], free: list[float]) -> dict[int, float]:
+        """When each rank is through with a step that it began then, ms. Ports that were `free` then will be at other moments."""
         ends: dict[int, float] = {}
         for pipeline in self._pipelines:
             step = simulate(self._schedule, durations_ms(self.spec), self._passes, shares=shares_of(self.spec),
@@ -211,7 +220,7 @@ class StepTime:
                 rank = pipeline[timed.rank]
                 ends[rank] = max(ends.get(rank, 0.0), timed.end)
         if self._delivers:
-            return self._delivered(ends)
+            return self._delivered(ends, free)
         if self.spec.ways == 2:
             ends = self._met(ends)
         return {pipeline[place]: ends[pipeline[place]] + self.end_ms(place) for pipeline in self._pipelines
@@ -226,7 +235,7 @@ class StepTime:
                 met[one] = max(ends[one], ends[other])
         return met
 
-    def _delivered(self, ready: dict[int, float]) -> dict[int, float]:
+    def _delivered(self, ready: dict[int, float], free: list[float]) -> dict[int, float]:
         """What is no message between copies nor their loss comes on top of them."""
         groups: dict[tuple[int, ...], float] = {}
         losing: list[list[int]] = []
@@ -246,7 +255,7 @@ class StepTime:
         assert loss_talk is not None  # some place has the last stage
         loss = self._time.plan(loss_talk, losing), LOSS_BYTES
         seconds = delivered(self._time.network, self.spec.splits.data.mode, groups,
-                            {rank: end / 1000 for rank, end in ready.items()}, loss, losing)
+                            {rank: end / 1000 for rank, end in ready.items()}, loss, losing, free)
         grid = Grid.of(self.spec.grid)
         return {rank: 1000 * end + beside[grid.address(rank).pp] for rank, end in seconds.items()}
 

@@ -129,7 +129,7 @@ def test_a_heavier_penalty_evens_the_load(tmp_path: Path) -> None:
     """The penalty is in what is trained, on a stage that does not know the loss too."""
     penalties = []
     for name, balance in (("none", 0.0), ("much", 1.0)):
-        spec = job({"ep": 2, "pp": 2}, model={"balance": balance})
+        spec = job({"ep": 2, "pp": 2}, model={"balance": balance}, steps=20)
         counters = run(spec, tmp_path / name).check().counters
         late = [[counters[f"expert_penalty/{layer}"][step] for step in range(10, 20)] for layer in range(LAYERS)]
         penalties.append(np.mean(late, axis=1))

@@ -38,9 +38,8 @@ JOBS = {
     "ZeRO-1": ("zero-1", FARTHER), "a ring of parts": ("ring-attention", FARTHER),
     "experts": ("experts", FARTHER | SLOWER), "experts of copies": ("experts-x-data", FARTHER | SLOWER),
     "a server of copies": ("parameter-server", FAR), "servers of two stages": ("pipeline-x-data", FAR | SERVED),
-    "everyone to everyone": ("everyone-to-everyone", FAR),
+    "two to each other": ("everyone-to-everyone", FAR | {"grid.dp": "2", "batch": "16"}),
     "both ways": ("pipeline-dualpipe", SLOW), "both ways, far apart": ("pipeline-dualpipe", FAR),
-    "both ways, ZeRO-2": ("pipeline-dualpipe", FAR | {"splits.data.mode": "zero-2"}),
 }
 
 

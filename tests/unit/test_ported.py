@@ -112,18 +112,17 @@ def older(mode: str, **more: Any) -> tuple[float, float]:
 LARGE = {"links": {"kind": "modelled", "slow_down": 1000, "size_factor": 100}}
 
 
-def test_a_server_waits_for_the_last_of_its_copies_which_are_served_one_after_the_other() -> None:
-    """It sends its last parameters while it works already. The copy that gets them begins its step, and sends its gradients, as
-    late as that: three messages out and one in, and work in between."""
+def test_what_a_server_sends_is_in_the_way_of_the_next_steps_messages() -> None:
+    """Three parameters out one after the other, the last copy's gradients in, and work in between are four messages. But the
+    third copy's gradients wait behind its loss, for which the fourth one has no room while parameters come to it."""
     lasts, message_ms = older("parameter-server", **LARGE)
-    assert lasts == pytest.approx(2 * 60 + 4 * message_ms, rel=0.01)
+    assert 2 * 60 + 4 * message_ms < lasts < 2 * 60 + 5 * message_ms
 
 
-def test_what_everyone_sends_everyone_queues_at_both_ends() -> None:
-    lasts, message_ms = older("everyone", **LARGE)
-    assert 120 + 3 * message_ms < lasts < 120 + 6 * message_ms, "three through each port at least"
+def test_two_copies_send_each_other_everything_at_once() -> None:
     two = job(grid={"dp": 2}, batch=16, splits={"data": {"mode": "everyone"}}, placement={"gpus_per_server": 1}, **LARGE)
-    assert step_ms(two) == pytest.approx(120 + message_ms, rel=0.01), "of two copies each sends one at once"
+    _, message_ms = older("parameter-server", **LARGE)
+    assert left_out(two) == [] and step_ms(two) == pytest.approx(2 * 60 + message_ms, rel=0.01)
 
 
 def test_mirrored_ranks_meet_for_their_averages() -> None:
@@ -137,8 +136,9 @@ def test_mirrored_ranks_meet_for_their_averages() -> None:
 
 def test_no_step_time_where_nothing_is_emulated_and_what_is_left_out_is_said() -> None:
     assert step_ms(job(pace={"kind": "real"})) is None
-    many = {"grid": {"dp": 64}, "batch": 128, "splits": {"data": {"mode": "everyone"}}}
-    assert left_out(job(**many)) == ["dp"] and left_out(job(splits=many["splits"])) == []
+    assert left_out(job(splits={"data": {"mode": "everyone"}})) == ["dp"]
+    served = {"splits": {"data": {"mode": "parameter-server"}}}
+    assert left_out(job(**served)) == [] and left_out(job(grid={"dp": 64}, batch=128, **served)) == ["dp"]
     assert left_out(job(grid={"tp": 4}, precision="bf16")) == ["tp"]
     assert left_out(job()) == [] == left_out(job(links={"kind": "real"}, splits={"data": {"mode": "everyone"}}))
 

@@ -13,11 +13,12 @@ LOSS = "loss"
 
 
 def delivered(network: Network, mode: str, groups: Mapping[tuple[int, ...], float], ready: Mapping[int, float],
-              loss: tuple[Plan, int], losing: Sequence[Sequence[int]]) -> dict[int, float]:
+              loss: tuple[Plan, int], losing: Sequence[Sequence[int]], free: list[float]) -> dict[int, float]:
     """By rank, in seconds, when it has what it needs for the next step, if its gradients were `ready` then.
 
     `groups` are those that share gradients, with the bytes that all of a copy's are. `losing` are those that average their
-    `loss` beside it, which is on its way before.
+    `loss` beside it, which is on its way before. Ports are `free` from these moments on: what was sent in the step before may
+    still be on its way, and whatever is to go through the same port waits behind it.
     """
     programs = [Program(rank, ready[rank], turns_of(group, place, [loss], LOSS)) for group in losing
                 for place, rank in enumerate(group)]
@@ -25,7 +26,7 @@ def delivered(network: Network, mode: str, groups: Mapping[tuple[int, ...], floa
     programs += [Program(rank, ready[rank], turns(group, rank, size_bytes))
                  for group, size_bytes in groups.items() for rank in group]
     ends = dict(ready)
-    for program, end in zip(programs, network.played(programs), strict=True):
+    for program, end in zip(programs, network.played(programs, free), strict=True):
         ends[program.rank] = max(ends[program.rank], end)
     return ends
 

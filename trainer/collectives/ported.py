@@ -62,9 +62,10 @@ class Network:
         return max(self.played([Program(rank, 0.0, turns_of(group, place, jobs))
                                 for group in groups for place, rank in enumerate(group)]))
 
-    def played(self, programs: Sequence[Program]) -> list[float]:
-        """When each of them is through, in seconds. In the order of time: whoever is ready first gets a port first."""
-        free = [0.0] * self.ports.count
+    def played(self, programs: Sequence[Program], free: list[float] | None = None) -> list[float]:
+        """When each of them is through, in seconds. In the order of time: whoever is ready first gets a port first. `free` is
+        when each port is, and changes."""
+        free = [0.0] * self.ports.count if free is None else free
         at, lacks, till = [0] * len(programs), [0] * len(programs), [program.begins for program in programs]
         arrivals: dict[tuple[int, Hashable], float] = {}
         waiting: dict[tuple[int, Hashable], int] = {}  # the program that waits for what comes to a rank by a name
