@@ -85,9 +85,7 @@ def _expert_misfits(spec: JobSpec) -> list[FieldError]:
     if model.top_k > experts:
         found.append(FieldError("model.top_k", model.top_k, f"there are {experts} experts; {experts} or less would do"))
     if model.layers * experts > MOST_EXPERTS:
-        found.append(FieldError("model.experts", experts,
-                                f"each one's load is counted in every step, and in {model.layers} layers there are more than "
-                                f"{MOST_EXPERTS}; {MOST_EXPERTS // experts} layers or fewer would do, or fewer experts"))
+        found.append(_too_many_experts(model.layers, experts))
     if spec.splits.data.mode != "ddp" and ep > 1:
         found.append(FieldError("splits.data.mode", spec.splits.data.mode,
                                 "experts that copies share are averaged over other ranks than all else; 'ddp' would do, "
@@ -96,6 +94,13 @@ def _expert_misfits(spec: JobSpec) -> list[FieldError]:
         found.append(FieldError("splits.tensor.sequence_parallel", True,
                                 "a router needs whole sequences, not the stretch of a tensor slice; false would do"))
     return found
+
+
+def _too_many_experts(layers: int, experts: int) -> FieldError:
+    whole = f"each one's load is counted in every step, and {experts} in each of {layers} layers are more than {MOST_EXPERTS}; "
+    if MOST_EXPERTS // layers < 2:  # the fewest that a mixture has
+        return FieldError("model.layers", layers, f"{whole}{MOST_EXPERTS // experts} or less would do")
+    return FieldError("model.experts", experts, f"{whole}{MOST_EXPERTS // layers} or less would do, or fewer layers")
 
 
 def _context_misfits(spec: JobSpec, model: Gpt) -> list[FieldError]:

@@ -2,57 +2,50 @@
 
 Inside an action of a stage ranks talk, and an action that this makes longer than its model is longer. Between stages a
 message arrives when its link says so. Behind a stage's last backward its copies average, and what it hands on waits for that.
+Copies that share in the older ways send all they have at once, and where micro-batches go both ways mirrored ranks wait for
+each other's stages. So a step is played after the other until one takes as long as the one before.
 Not in it is what the machine really takes: the optimizer, the next samples, and some 2 ms of Python for each collective on
 two cores that many ranks share. `tests/ranks/test_step_time.py` holds it to paced runs.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from trainer.collectives.cost import ALL_REDUCE_SECONDS, bus_share
-from trainer.collectives.plans import plan_of
-from trainer.collectives.plans.plan import Move, Plan
-from trainer.collectives.ported import Network, ranked, repeated, together
+from trainer.collectives.delivered import delivered
 from trainer.emulate.durations import durations_ms
-from trainer.emulate.link_classes import LinkClass
 from trainer.grid import Grid, averaging_axes
 from trainer.memory.activations import hand_off_bytes
 from trainer.schedules import schedule_of
-from trainer.schedules.actions import Action, Do
+from trainer.schedules.actions import Action, Do, Schedule
 from trainer.schedules.cuts import shares_of
-from trainer.schedules.simulate import simulate
+from trainer.schedules.simulate import Meeting, simulate
 from trainer.schedules.theory import bubble_share
 from trainer.spec import JobSpec
-from trainer.traffic import BACKWARD, END, FORWARD, LAST_BACKWARD, Talk, talks, unknown_axes
+from trainer.talk_time import UNORDERED, TalkTime, is_played, left_out
+from trainer.traffic import BACKWARD, END, FORWARD, LAST_BACKWARD, LOSS_BYTES, Talk
 
-MOST_SIMULATED = 4096  # stages × micro-batches
-UNORDERED = ("parameter-server", "everyone")
-MOST_PLAYED = 32  # ranks of a group whose collectives are played through; of larger ones the formulas are taken
+SAME_MS = 1e-6
+MOST_STEPS = 24  # that are played until two take the same
 
 _DURING = {FORWARD: (Do.FORWARD,), BACKWARD: (Do.BACKWARD, Do.BACKWARD_INPUT)}
+_COMPLETES = (Do.BACKWARD, Do.BACKWARD_WEIGHT)  # a micro-batch's gradients of a stage
 
 
 def step_ms(spec: JobSpec) -> float | None:
     """From one step's end to the next one's; None at the real pace, which is for the run to tell."""
     if not spec.pace.is_emulated:
         return None
-    if spec.links.kind == "real":
+    if spec.links.kind == "real" and (spec.ways == 1 or not is_played(spec)):
         return _work_ms(spec) / (1 - bubble_share(spec))
     return StepTime(spec).ms
 
 
-def left_out(spec: JobSpec) -> list[str]:
-    """Axes whose modelled links are not in `step_ms`: there are no formulas for what goes over them, or, where copies share in
-    older ways, for the order in which all that is sent at once passes the ports. Mirrored ranks come to their averages at
-    different moments of a step, and wait for each other as nobody here foretells."""
-    if spec.links.kind == "real" or not spec.pace.is_emulated:
-        return []
-    axis = averaging_axes(spec)
-    return unknown_axes(spec) + [axis] * bool(axis and (spec.splits.data.mode in UNORDERED or spec.ways == 2))
+def leaves_out_mirrors(spec: JobSpec) -> bool:
+    """Whether mirrored ranks' waiting for each other is not, or not all, in `step_ms`: in a step too long to play, and under
+    ZeRO, where they meet layer by layer."""
+    return spec.pace.is_emulated and spec.ways == 2 and (spec.splits.data.mode.startswith("zero") or not is_played(spec))
 
 
 def _work_ms(spec: JobSpec) -> float:
@@ -68,42 +61,47 @@ class StepTime:
     spec: JobSpec
 
     @cached_property
-    def _network(self) -> Network:
-        return Network(self.spec)
+    def _time(self) -> TalkTime:
+        return TalkTime(self.spec)
 
     @cached_property
-    def _talks(self) -> list[list[Talk]]:
-        return [talks(self.spec, place) for place in range(self.spec.grid.pp)]
+    def _of_stages(self) -> list[list[Talk]]:
+        """By place, what is talked in its stages; of a stage that two places have, in the first of these."""
+        places = [{talk.stage for talk in own} for own in self._time.talks]
+        return [[talk for talk in own if not any(talk.stage in before for before in places[:place])]
+                for place, own in enumerate(self._time.talks)]
 
     @cached_property
     def inside_ms(self) -> dict[tuple[Do, int], float]:
         """What ranks talk inside an action of a stage."""
         found: dict[tuple[Do, int], float] = {}
-        for place, own in enumerate(self._talks):
+        for place, own in enumerate(self._of_stages):
             for talk in own:
-                for do in _DURING.get(talk.during, ()):
+                dos = _DURING.get(talk.during, ())
+                for do in _COMPLETES if dos and talk.collective == "reduce_scatter" and talk.axis == self._axis else dos:
                     key = do, talk.stage
-                    found[key] = found.get(key, 0.0) + self._ms(talk, place)
+                    found[key] = found.get(key, 0.0) + self._time.ms(talk, place)
         return found
 
     @cached_property
     def averaging_ms(self) -> list[float]:
         """Of each stage, what its copies' averaging takes at the end of its last backward."""
         found = [0.0] * len(shares_of(self.spec))
-        for place, own in enumerate(self._talks):
+        for place, own in enumerate(self._of_stages):
             for talk in own:
                 if talk.during == LAST_BACKWARD:
-                    found[talk.stage] += self._ms(talk, place)
+                    found[talk.stage] += self._time.ms(talk, place)
         return found
 
     def end_ms(self, place: int) -> float:
         """What the ranks of a place talk when all their backwards are over."""
-        return sum(self._ms(talk, place) for talk in self._talks[place] if talk.during == END)
+        return sum(self._time.ms(talk, place) for talk in self._time.talks[place] if talk.during == END)
 
     def longer(self, action: Action, modelled_ms: float) -> float:
-        """What an action takes with what its ranks talk in it: DDP averages when the gradients are there, FSDP on the way."""
+        """What an action takes with what its ranks talk in it: DDP averages when the gradients are there, FSDP on the way.
+        Mirrored ranks meet for that."""
         inside_ms = self.inside_ms.get((action.do, action.stage), 0.0)
-        if action != self._last_backwards[action.stage]:
+        if action not in self._last_backwards or self.spec.ways == 2:
             return max(modelled_ms, inside_ms)
         averaging_ms = self.averaging_ms[action.stage]
         if self.spec.splits.data.mode == "ddp":
@@ -111,10 +109,38 @@ class StepTime:
         return max(modelled_ms, inside_ms + averaging_ms)
 
     @cached_property
-    def _last_backwards(self) -> dict[int, Action]:
-        """By stage, the action in which its gradients are complete."""
-        return {action.stage: action for actions in schedule_of(self.spec) for action in actions
-                if action.do in (Do.BACKWARD, Do.BACKWARD_WEIGHT)}
+    def _axis(self) -> str:
+        return averaging_axes(self.spec)
+
+    @cached_property
+    def _last_backwards(self) -> set[Action]:
+        """Of each stage, on each of its ranks, the action in which its gradients are complete."""
+        return {action for place in range(self.spec.grid.pp) for action in self._completing(place).values()}
+
+    def _completing(self, place: int) -> dict[int, Action]:
+        return {action.stage: action for action in self._schedule[place] if action.do in _COMPLETES}
+
+    @cached_property
+    def _schedule(self) -> Schedule:
+        return schedule_of(self.spec)
+
+    @cached_property
+    def _meetings(self) -> dict[tuple[int, Action], Meeting]:
+        """Where micro-batches go both ways, those of the two ranks of a stage: in its last backward, or under zero-2 in each."""
+        mode, found = self.spec.splits.data.mode, {}
+        if self.spec.ways == 1 or mode in UNORDERED:
+            return {}
+        for place, actions in enumerate(self._schedule):
+            met: dict[int, int] = {}  # how often, by stage
+            for action in actions:
+                stage = action.stage
+                if action.do not in _COMPLETES or (mode != "zero-2" and action not in self._last_backwards):
+                    continue
+                lasts_ms = self.averaging_ms[stage] if mode == "ddp" else (
+                    self.averaging_ms[stage] + self.inside_ms.get((action.do, stage), 0.0))
+                found[place, action] = Meeting((stage, met.get(stage, 0)), self.spec.ways, lasts_ms, beside=mode != "ddp")
+                met[stage] = met.get(stage, 0) + 1
+        return found
 
     @cached_property
     def hand_off_ms(self) -> list[float]:
@@ -126,7 +152,7 @@ class StepTime:
     @cached_property
     def queue_ms(self) -> float:
         """What the last of the pipelines that share a port waits in every step: those that average begin each step together."""
-        if not averaging_axes(self.spec):
+        if not self._axis or self.spec.links.kind == "real":
             return 0.0
         waited = zip(self._sent_ms[:-1], self.hand_off_ms[:-1], strict=True)
         return max((queued - passes for (_, queued), passes in waited), default=0.0)
@@ -142,9 +168,9 @@ class StepTime:
             alone = longest = 0.0
             for pipeline in pipelines:
                 source, target = pipeline[place], pipeline[(place + 1) % p]
-                link, passed = self._network.link(source, target), 0.0
+                link, passed = self._time.network.link(source, target), 0.0
                 own = size_bytes / link.bytes_per_second
-                for port in self._network.ports.between(source, target):
+                for port in self._time.network.ports.between(source, target):
                     waiting[port] = waiting.get(port, 0.0) + own
                     passed = max(passed, waiting[port])
                 alone = max(alone, own + link.latency_seconds)
@@ -154,18 +180,89 @@ class StepTime:
 
     @cached_property
     def ms(self) -> float:
-        """A place begins its next step when its end is through, and the order of the next step is that of this one."""
-        spec, p = self.spec, self.spec.grid.pp
-        if p * spec.schedule.chunks * spec.schedule.micro_batches > MOST_SIMULATED:
+        """A rank begins its next step when its end is through. Once ranks begin as far apart from each other as in the step
+        before, all steps take the same."""
+        if not is_played(self.spec):
             return self._roughly_ms
-        step = simulate(schedule_of(spec), durations_ms(spec), self._passes, shares=shares_of(spec), longer=self.longer)
-        own = [[timed for timed in step.timed if timed.rank == place] for place in range(p)]
-        return self.queue_ms + max(
-            max(timed.end for timed in timeds) + self.end_ms(place) - min(timed.start for timed in timeds)
-            for place, timeds in enumerate(own))
+        moments = {rank: 0.0 for pipeline in self._pipelines for rank in pipeline}
+        lasted: list[float] = []
+        free = [0.0] * self._time.network.ports.count  # when each port is, in seconds of the step's time
+        for _ in range(MOST_STEPS):
+            after = self._after_step(moments, free)
+            first, last = min(after.values()), max(after.values())
+            lasted.append(last - max(moments.values()))
+            following = {rank: end - first for rank, end in after.items()}
+            if all(abs(following[rank] - moments[rank]) < SAME_MS for rank in moments):
+                return self.queue_ms + lasted[-1]
+            moments, free = following, [max(0.0, port - first / 1000) for port in free]
+        return self.queue_ms + sum(lasted[MOST_STEPS // 2:]) / (MOST_STEPS - MOST_STEPS // 2)
+
+    @cached_property
+    def _pipelines(self) -> list[list[int]]:
+        """One for all, unless what copies send comes to one of them before the next."""
+        pipelines = Grid.of(self.spec.grid).groups("pp")
+        return pipelines if self._delivers else pipelines[:1]
+
+    @property
+    def _delivers(self) -> bool:
+        spec = self.spec
+        return bool(self._axis and spec.links.kind == "modelled" and spec.splits.data.mode in UNORDERED
+                    and self._axis not in left_out(spec))
+
+    def _after_step(self, begin: dict[int, float], free: list[float]) -> dict[int, float]:
+        """When each rank is through with a step that it began then, ms. Ports that were `free` then will be at other moments."""
+        ends: dict[int, float] = {}
+        for pipeline in self._pipelines:
+            step = simulate(self._schedule, durations_ms(self.spec), self._passes, shares=shares_of(self.spec),
+                            longer=self.longer, meets=lambda place, action: self._meetings.get((place, action)),
+                            begin=[begin[rank] for rank in pipeline])
+            for timed in step.timed:
+                rank = pipeline[timed.rank]
+                ends[rank] = max(ends.get(rank, 0.0), timed.end)
+        if self._delivers:
+            return self._delivered(ends, free)
+        if self.spec.ways == 2:
+            ends = self._met(ends)
+        return {pipeline[place]: ends[pipeline[place]] + self.end_ms(place) for pipeline in self._pipelines
+                for place in range(len(pipeline))}
+
+    def _met(self, ends: dict[int, float]) -> dict[int, float]:
+        """Mirrored ranks go through the end of a step together, if there is anything that they average there."""
+        (pipeline,) = self._pipelines
+        met = dict(ends)
+        for place, (one, other) in enumerate(zip(pipeline, reversed(pipeline), strict=True)):
+            if any(talk.during == END and talk.axis == self._axis for talk in self._time.talks[place]):
+                met[one] = max(ends[one], ends[other])
+        return met
+
+    def _delivered(self, ready: dict[int, float], free: list[float]) -> dict[int, float]:
+        """What is no message between copies nor their loss comes on top of them."""
+        groups: dict[tuple[int, ...], float] = {}
+        losing: list[list[int]] = []
+        loss_talk: Talk | None = None
+        beside = [0.0] * self.spec.grid.pp
+        for place, own in enumerate(self._time.talks):
+            for talk in own:
+                if talk.during != END:
+                    continue
+                of_place = self._time.groups[talk.axis][place]
+                if talk.collective == "send":
+                    groups |= {tuple(group): float(talk.size_bytes) for group in of_place}
+                elif talk.size_bytes == LOSS_BYTES and talk.axis == self._axis:
+                    loss_talk, losing = talk, [*losing, *(group for group in of_place if group not in losing)]
+                else:
+                    beside[place] += self._time.ms(talk, place)
+        assert loss_talk is not None  # some place has the last stage
+        loss = self._time.plan(loss_talk, losing), LOSS_BYTES
+        seconds = delivered(self._time.network, self.spec.splits.data.mode, groups,
+                            {rank: end / 1000 for rank, end in ready.items()}, loss, losing, free)
+        grid = Grid.of(self.spec.grid)
+        return {rank: 1000 * end + beside[grid.address(rank).pp] for rank, end in seconds.items()}
 
     def _passes(self, source: int, target: int) -> float:
         """Between neighbours, around the pipeline too."""
+        if self.spec.links.kind == "real":
+            return 0.0
         p = self.spec.grid.pp
         return self.hand_off_ms[source if (source + 1) % p == target else target]
 
@@ -178,57 +275,3 @@ class StepTime:
         alone = _work_ms(self.spec) / (1 - bubble_share(self.spec))
         once = self.queue_ms + 2 * sum(self.hand_off_ms[:-1]) + self.averaging_ms[0] + self.end_ms(0)
         return alone + self.spec.schedule.micro_batches * longer + once
-
-    @cached_property
-    def _groups(self) -> dict[str, list[list[list[int]]]]:
-        """By axis and place in the pipeline."""
-        grid = Grid.of(self.spec.grid)
-        found: dict[str, list[list[list[int]]]] = {}
-        for axis in {talk.axis for own in self._talks for talk in own}:
-            of_places: list[list[list[int]]] = [[] for _ in range(self.spec.grid.pp)]
-            for group in grid.groups(*axis.split("×")):
-                of_places[grid.address(group[0]).pp].append(group)
-            found[axis] = of_places
-        return found
-
-    def _ms(self, talk: Talk, place: int) -> float:
-        if talk.axis in left_out(self.spec):
-            return 0.0
-        groups = self._groups[talk.axis][place]
-        if len(groups[0]) > MOST_PLAYED:
-            return 1000 * talk.count * self._by_formula(talk, groups)
-        played = together(self._network, groups)
-        return 1000 * repeated(self._network, played, self._plan(talk, played), talk.size_bytes, talk.count)
-
-    def _plan(self, talk: Talk, groups: Sequence[Sequence[int]]) -> Plan:
-        ranks, name = len(groups[0]), getattr(self.spec.collectives, talk.collective, "")
-        if talk.collective == "send":
-            return _hop(ranks)
-        if name == "auto":
-            return ranked(self._network, groups, talk.collective, talk.size_bytes)[0][1]
-        return plan_of(talk.collective, "ring" if name == "backend" else name, ranks)
-
-    def _by_formula(self, talk: Talk, groups: Sequence[Sequence[int]]) -> float:
-        """Seconds by α and β of the slowest link, which as many groups share as have ranks in one server."""
-        group, ranks = groups[0], len(groups[0])
-        around = zip(group, [*group[1:], group[0]], strict=True)
-        link = min((self._network.link(one, other) for one, other in around), key=lambda link: link.bytes_per_second)
-        server = self._network.placement.servers[group[0]]
-        at_server = sum(self._network.placement.servers[one] == server for other in groups for one in other)
-        shared = max(1.0, at_server / self.spec.links.ports_per_server) if len(set(self._servers(group))) > 1 else 1.0
-        seen = LinkClass(link.word, link.latency_seconds, link.bytes_per_second / shared)
-        name = getattr(self.spec.collectives, talk.collective, "ring")
-        if talk.collective == "all_reduce":
-            by_name = ALL_REDUCE_SECONDS if name == "auto" else {name: ALL_REDUCE_SECONDS.get(name, ALL_REDUCE_SECONDS["ring"])}
-            return min(formula(ranks, talk.size_bytes, seen) for formula in by_name.values())
-        share = bus_share(talk.collective, ranks) if talk.collective != "send" else 1.0
-        steps = ranks - 1 if name == "ring" else math.ceil(math.log2(ranks))
-        return steps * seen.latency_seconds + (share or 0.0) * talk.size_bytes / seen.bytes_per_second
-
-    def _servers(self, group: Sequence[int]) -> list[int]:
-        return [self._network.placement.servers[rank] for rank in group]
-
-
-def _hop(ranks: int) -> Plan:
-    """Each rank to the next one."""
-    return Plan("send", "hop", ranks, 1, (tuple(Move(rank, (rank + 1) % ranks, (0,)) for rank in range(ranks)),))

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from argparse import ArgumentParser
 from typing import Any
 
 from dashboard.bench.place import CannotMeasure, own_place, wait_for_worker
@@ -18,11 +19,16 @@ MANAGE = ROOT / "manage.py"
 PATIENCE_SECONDS = 300
 
 
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--preset", action="append", choices=sorted(PRESETS), metavar="KEY",
+                        help="presets: only this one; may be given several times")
+
+
 def run(options: dict[str, Any]) -> dict[str, Any]:
     """`longest_seconds` is of the slowest preset, from the command that launches it to its sealed end."""
     with own_place() as (home, _, _):
         measured = {}
-        for key in PRESETS:
+        for key in options.get("preset") or PRESETS:
             wait_for_worker(home)
             measured[key] = _measured(key)
     seconds = [one["seconds"] for one in measured.values()]

@@ -17,7 +17,8 @@ from trainer.placement import slow_axes
 from trainer.schedules import stages_of
 from trainer.schedules.theory import bubble_formula, bubble_share
 from trainer.spec import JobSpec
-from trainer.step_time import left_out, step_ms
+from trainer.step_time import leaves_out_mirrors, step_ms
+from trainer.talk_time import left_out
 
 MOST_CELLS = 128  # ranks drawn; the rest is a number
 
@@ -113,7 +114,7 @@ def plan(spec: JobSpec) -> Plan:
         sketch=sketch(spec),
         memory=memory,
         traffic=sent_bytes(spec),
-        waits_for_mirrors=spec.ways == 2 and spec.pace.is_emulated,
+        waits_for_mirrors=leaves_out_mirrors(spec),
         links_left_out=left_out(spec),
         command=command_line(spec),
         warnings=_warnings(spec) + slow_axes(spec) + _beyond_card(memory, card_bytes(spec)),

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 import trainer.rank
-from tests.ranks.launch import apart
-from tests.ranks.unsplit import unsplit_gradients, unsplit_start
+from tests.ranks.unsplit import of_one_process, unsplit_gradients, unsplit_start
 from trainer.grid import Grid
 from trainer.job import Control, RankJob
 from trainer.schedules.cuts import layers_of
@@ -38,7 +37,7 @@ def keeping_parameters(job: RankJob, control: Control) -> int:
 
 def assert_gradients_are_the_whole_models(spec: JobSpec, folder: Path) -> None:
     """Of a job that ran one step of plain descent at rate 1, which takes just its gradient from each parameter."""
-    before, gradients = apart(unsplit_start, spec), apart(unsplit_gradients, spec)
+    before, gradients = of_one_process(unsplit_start, spec), of_one_process(unsplit_gradients, spec)
     by_rank = [torch.load(folder / f"parameters-{rank}.pt") for rank in range(spec.ranks)]
     grid, seen = Grid.of(spec.grid), set()
     for ranks in grid.groups("ep", "tp"):

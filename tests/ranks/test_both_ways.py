@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from tests.ranks.kept import assert_gradients_are_the_whole_models, keeping_parameters
-from tests.ranks.launch import Ran, apart, run
+from tests.ranks.launch import Ran, run
 from tests.ranks.test_copies import assert_parameters_are_one_processs, keeping
 from tests.ranks.test_equals_one_process import assert_did_what_the_schedule_says
 from tests.ranks.test_experts import assert_counts_as_one_process, words
-from tests.ranks.unsplit import assert_equals_one_process, unsplit_norms
+from tests.ranks.unsplit import assert_equals_one_process, of_one_process, unsplit_norms
 from trainer.grid import MIRROR, Grid
 from trainer.schedules import stages_of
 from trainer.spec import JobSpec, parse
@@ -109,7 +109,7 @@ def test_each_parameter_counts_once_where_gradients_are_clipped(tmp_path: Path, 
     spec = job(grid, steps=8, optimizer=recipe, splits={"data": {"mode": mode}})
     ran = run(spec, tmp_path).check()
     assert_equals_one_process(ran)
-    expected = apart(unsplit_norms, spec)
+    expected = of_one_process(unsplit_norms, spec)
     assert [norm for _, norm in sorted(ran.counters["grad_norm"].items())] == pytest.approx(expected, rel=1e-9, abs=0)
     assert max(expected) > recipe["clip_norm"], "some of them were clipped"
 
@@ -117,7 +117,7 @@ def test_each_parameter_counts_once_where_gradients_are_clipped(tmp_path: Path, 
 def test_where_both_ranks_have_all_stages_the_length_costs_no_message(tmp_path: Path) -> None:
     spec = job({"pp": 2}, steps=3)
     ran = run(spec, tmp_path).check()
-    assert list(ran.counters["grad_norm"].values()) == pytest.approx(apart(unsplit_norms, spec), rel=1e-9, abs=0)
+    assert list(ran.counters["grad_norm"].values()) == pytest.approx(of_one_process(unsplit_norms, spec), rel=1e-9, abs=0)
     assert {span.group for span in ran.of(Kind.ALL_REDUCE)} == {MIRROR}
 
 

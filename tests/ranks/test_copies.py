@@ -13,8 +13,8 @@ from torch import Tensor
 
 import trainer.rank
 from tests.ranks.kept import joined
-from tests.ranks.launch import Ran, Span, apart, run
-from tests.ranks.unsplit import assert_equals_one_process, unsplit_end, unsplit_norms
+from tests.ranks.launch import Ran, Span, run
+from tests.ranks.unsplit import assert_equals_one_process, of_one_process, unsplit_end, unsplit_norms
 from trainer.grid import Grid
 from trainer.job import Control, RankJob
 from trainer.spec import JobSpec, parse
@@ -24,7 +24,7 @@ from trainer.training import Training
 pytestmark = pytest.mark.ranks
 
 MODES = ["ddp", "zero-1", "zero-2", "zero-3", "parameter-server", "everyone"]
-LAYERS, MICRO_BATCHES, STEPS = 2, 2, 20
+LAYERS, MICRO_BATCHES, STEPS = 2, 2, 8
 UNITS = LAYERS + 2  # what is gathered at once: a block, the embedding, the head
 STEP = 2  # one that is like any other
 
@@ -60,7 +60,7 @@ def in_whole_model(name: str, spec: JobSpec) -> str:
 
 
 def assert_parameters_are_one_processs(spec: JobSpec, folder: Path) -> None:
-    expected, found = apart(unsplit_end, spec), set()
+    expected, found = of_one_process(unsplit_end, spec), set()
     by_rank: list[dict[str, Tensor]] = [torch.load(folder / f"parameters-{rank}.pt") for rank in range(spec.ranks)]
     for ranks in Grid.of(spec.grid).groups("tp"):
         for name in by_rank[ranks[0]]:
@@ -122,7 +122,7 @@ def of_copies(ran: Ran, rank: int) -> list[Span]:
 
 
 def whole_bytes(spec: JobSpec) -> int:
-    return int(sum(parameter.nbytes for parameter in apart(unsplit_end, spec.model_copy(update={"steps": 1})).values()))
+    return int(sum(parameter.nbytes for parameter in of_one_process(unsplit_end, spec.model_copy(update={"steps": 1})).values()))
 
 
 def test_ddp_averages_in_buckets(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_gradients_are_clipped_by_the_whole_models_length(tmp_path: Path, mode: 
     spec = job(mode, grid, optimizer={"learning_rate": 1e-2, "clip_norm": 0.8})
     ran = run(spec, tmp_path, main=keeping).check()
     assert_equals_one_process(ran)
-    expected = apart(unsplit_norms, spec)
+    expected = of_one_process(unsplit_norms, spec)
     assert [norm for _, norm in sorted(ran.counters["grad_norm"].items())] == pytest.approx(expected, rel=1e-9, abs=0)
     assert max(expected) > 0.8, "some of them were clipped"
     assert_parameters_are_one_processs(spec, tmp_path)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests.ranks.kept import assert_gradients_are_the_whole_models, keeping_parameters
-from tests.ranks.launch import Ran, Span, apart, run
-from tests.ranks.unsplit import assert_equals_one_process, unsplit_norms, unsplit_tallies
+from tests.ranks.launch import Ran, Span, run
+from tests.ranks.unsplit import assert_equals_one_process, of_one_process, unsplit_norms, unsplit_tallies
 from trainer.spec import JobSpec, Moe, parse
 from trainer.trace.kinds import Kind
 
@@ -28,7 +28,7 @@ def job(grid: dict[str, int], capacity: float = SCARCE, model: dict[str, Any] | 
         "model": {"name": "moe", "layers": LAYERS, "width": 16, "heads": 2, "context": 16, "experts": EXPERTS,
                   "capacity_factor": capacity, "balance": 0.1} | (model or {}),
         "grid": grid, "pace": {"kind": "paced", "forward_ms": 0.1, "backward_ms": 0.1},
-        "batch": 8, "steps": 20, "precision": "float64", "seed": 3, "timeout_seconds": 30.0,
+        "batch": 8, "steps": 8, "precision": "float64", "seed": 3, "timeout_seconds": 30.0,
         "schedule": {"name": "1f1b", "micro_batches": MICRO_BATCHES}, "optimizer": {"learning_rate": 1e-2},
     } | changes)
 
@@ -47,7 +47,7 @@ def assert_trains_as_one_process(ran: Ran) -> None:
 def assert_counts_as_one_process(ran: Ran) -> None:
     """Loads and dropped tokens exactly, penalties to rounding, of every layer and step."""
     assert isinstance(ran.spec.model, Moe)
-    for step, layers in enumerate(apart(unsplit_tallies, ran.spec)):
+    for step, layers in enumerate(of_one_process(unsplit_tallies, ran.spec)):
         for layer, (*tokens, penalty) in enumerate(layers):
             for expert in range(EXPERTS):
                 assert ran.counters[f"expert_load/{layer}/{expert}"][step] == tokens[expert]
@@ -129,7 +129,7 @@ def test_a_heavier_penalty_evens_the_load(tmp_path: Path) -> None:
     """The penalty is in what is trained, on a stage that does not know the loss too."""
     penalties = []
     for name, balance in (("none", 0.0), ("much", 1.0)):
-        spec = job({"ep": 2, "pp": 2}, model={"balance": balance})
+        spec = job({"ep": 2, "pp": 2}, model={"balance": balance}, steps=20)
         counters = run(spec, tmp_path / name).check().counters
         late = [[counters[f"expert_penalty/{layer}"][step] for step in range(10, 20)] for layer in range(LAYERS)]
         penalties.append(np.mean(late, axis=1))
@@ -141,6 +141,6 @@ def test_experts_count_in_the_length_of_the_gradient(tmp_path: Path, grid: dict[
     spec = job(grid, optimizer={"learning_rate": 1e-2, "clip_norm": 0.5})
     ran = run(spec, tmp_path).check()
     assert_trains_as_one_process(ran)
-    expected = apart(unsplit_norms, spec)
+    expected = of_one_process(unsplit_norms, spec)
     assert [norm for _, norm in sorted(ran.counters["grad_norm"].items())] == pytest.approx(expected, rel=1e-9, abs=0)
     assert max(expected) > 0.5, "some of them were clipped"

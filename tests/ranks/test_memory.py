@@ -110,6 +110,22 @@ def test_a_perceptron(tmp_path: Path, grid: GridSpec, split: bool) -> None:
     assert_as_predicted(trained(job(Perceptron(hidden_layers=3), grid, "1f1b", split=split, optimizer="sgd"), tmp_path))
 
 
+@pytest.mark.parametrize("checkpointing", ["none", "layer"])
+def test_a_perceptrons_put_off_layers_keep_what_a_stage_beside_them_made(tmp_path: Path, checkpointing: str) -> None:
+    spec = job(Perceptron(hidden_layers=3), GridSpec(pp=2), "zb-v", chunks=2)
+    assert_as_predicted(trained(spec.model_copy(update={"checkpointing": checkpointing, "steps": 2}), tmp_path))
+
+
+@pytest.mark.parametrize(("mode", "micro_batches"), [("zero-1", 1), ("zero-1", 4), ("zero-2", 4), ("zero-3", 4)])
+def test_pieces_that_do_not_come_out_even_of_a_step_or_two(tmp_path: Path, mode: str, micro_batches: int) -> None:
+    """A width of 5 over two copies: what FSDP gathers has a row that no parameter has. The rank with most has three of five."""
+    spec = job(Perceptron(hidden_layers=3, width=5), GridSpec(dp=2, pp=2), "1f1b", micro_batches)
+    splits = SplitsSpec.model_validate({"data": {"mode": mode}})
+    ran = trained(spec.model_copy(update={"splits": splits, "steps": 1 if micro_batches == 4 else 2}), tmp_path)
+    most = [{kind: max(peak[kind] for peak in peaks(ran)[place::2]) for kind in peaks(ran)[0]} for place in range(2)]
+    assert most == [asdict(rank) for rank in predicted(ran.spec)]
+
+
 @pytest.mark.parametrize("mode", ["zero-1", "zero-2", "zero-3", "everyone"])
 def test_copies_that_share_in_other_ways(tmp_path: Path, mode: str) -> None:
     splits = SplitsSpec.model_validate({"data": {"mode": mode}})
@@ -133,3 +149,28 @@ def test_stages_of_unequal_layers(tmp_path: Path) -> None:
     spec = job(DEEP, GridSpec(pp=2), "1f1b")
     cut = spec.schedule.model_copy(update={"layers": (1, spec.model.layers - 1)})
     assert_as_predicted(trained(spec.model_copy(update={"schedule": cut}), tmp_path))
+
+
+PIPES = GridSpec(dp=2, pp=2)
+
+
+@pytest.mark.parametrize(("mode", "schedule", "chunks", "grid"), [
+    ("zero-2", "zb-h1", 1, PIPES), ("zero-2", "zb-v", 2, PIPES), ("zero-2", "interleaved-zb", 2, PIPES),
+    ("zero-2", "dualpipe-v", 2, PIPES), ("zero-2", "dualpipe", 1, PIPES), ("zero-2", "dualpipe", 1, GridSpec(pp=4)),
+    ("zero-2", "zb-h1", 1, GridSpec(dp=2, pp=2, tp=2)), ("zero-2", "zb-h1", 1, GridSpec(pp=2, cp=2)),
+    ("zero-1", "zb-v", 2, PIPES), ("ddp", "zb-v", 2, PIPES),
+], ids=str)
+def test_copies_that_put_off_weights(tmp_path: Path, mode: str, schedule: str, chunks: int, grid: GridSpec) -> None:
+    """Between the halves of a backward zero-2 has whole gradients of norms and embeddings, which the first one made."""
+    splits = SplitsSpec.model_validate({"data": {"mode": mode}})
+    spec = job(DEEP, grid, schedule, chunks=chunks, micro_batches=2 * grid.pp)
+    assert_as_predicted(trained(spec.model_copy(update={"splits": splits, "steps": 2}), tmp_path))
+
+
+def test_halves_of_a_backward_one_after_the_other_leave_whole_gradients_too(tmp_path: Path) -> None:
+    spec = job(DEEP, PIPES, "1f1b", split=True)
+    splits = SplitsSpec.model_validate({"data": {"mode": "zero-2"}})
+    ran = trained(spec.model_copy(update={"splits": splits, "steps": 2}), tmp_path)
+    assert_as_predicted(ran)
+    whole = predicted(spec.model_copy(update={"splits": SplitsSpec()}))
+    assert all(peak["gradients"] > whole[0].gradients / 2 for peak in peaks(ran)[::2]), "more than a rank's pieces"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.ranks.launch import apart, run
+from tests.ranks.launch import run
 from tests.ranks.test_inside_a_stage import EXCHANGE, SEQUENCE, TENSOR, ZIGZAG, inside, job
-from tests.ranks.unsplit import assert_equals_one_process, unsplit_norms
+from tests.ranks.unsplit import assert_equals_one_process, of_one_process, unsplit_norms
 from trainer.recipe import rate_share
 from trainer.trace.kinds import Kind
 
@@ -29,7 +29,7 @@ def test_gradients_are_clipped_by_the_whole_models_length(tmp_path: Path, grid: 
     ran = run(spec, tmp_path).check()
     assert_equals_one_process(ran)
     norms = [norm for _, norm in sorted(ran.counters["grad_norm"].items())]
-    expected = apart(unsplit_norms, spec)
+    expected = of_one_process(unsplit_norms, spec)
     assert norms == pytest.approx(expected, rel=1e-9, abs=0)
     assert max(expected) > WHOLE["clip_norm"], "some of them were clipped"
     rates = [rate for _, rate in sorted(ran.counters["learning_rate"].items())]
@@ -41,7 +41,7 @@ def test_gradients_are_clipped_by_the_whole_models_length(tmp_path: Path, grid: 
 def test_where_the_length_costs_no_message_it_is_told_without_clipping(tmp_path: Path) -> None:
     spec = job({"dp": 2, "cp": 2}, ZIGZAG, steps=3)
     ran = run(spec, tmp_path / "whole").check()
-    assert list(ran.counters["grad_norm"].values()) == pytest.approx(apart(unsplit_norms, spec), rel=1e-9, abs=0)
+    assert list(ran.counters["grad_norm"].values()) == pytest.approx(of_one_process(unsplit_norms, spec), rel=1e-9, abs=0)
     assert "grad_norm" not in run(job({"pp": 2}, {}, steps=3), tmp_path / "parts").check().counters
 
 

@@ -23,7 +23,8 @@ SLOWER = {"pace.forward_ms": "80.0", "pace.backward_ms": "160.0"}
 FAR = OWN | SLOW | {"links.kind": "modelled", "links.size_factor": "40", "placement.gpus_per_server": "1"}
 SHARED = FAR | {"placement.gpus_per_server": "2"}  # two ranks at one port
 TWICE = {"links.slow_down": "2000"}
-FARTHER = FAR | {"links.size_factor": "160", "steps": "3"}
+FARTHER = FAR | {"links.size_factor": "160", "steps": "2"}  # of steps that take seconds one is enough behind the first
+SERVED = {"splits.data.mode": "parameter-server"}
 CARD = {"pace.kind": "device", "pace.device": "a100", "pace.slow_down": "8e4", "steps": "4"}
 
 JOBS = {
@@ -35,6 +36,10 @@ JOBS = {
     "stages far apart": ("pipeline-1f1b", FAR), "stages and copies": ("pipeline-x-data", FAR),
     "stages and copies at one port": ("pipeline-x-data", SHARED), "slices of stages": ("tensor-x-pipeline", SHARED | SLOWER),
     "ZeRO-1": ("zero-1", FARTHER), "a ring of parts": ("ring-attention", FARTHER),
+    "experts": ("experts", FARTHER | SLOWER), "experts of copies": ("experts-x-data", FARTHER | SLOWER),
+    "a server of copies": ("parameter-server", FAR), "servers of two stages": ("pipeline-x-data", FAR | SERVED),
+    "two to each other": ("everyone-to-everyone", FAR | {"grid.dp": "2", "batch": "16"}),
+    "both ways": ("pipeline-dualpipe", SLOW), "both ways, far apart": ("pipeline-dualpipe", FAR),
 }
 
 

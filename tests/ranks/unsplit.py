@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from trainer.recipe import rate_share
 from trainer.spec import JobSpec
 from trainer.splits.expert import mixtures
 
+UNSPLIT = ("model", "optimizer", "batch", "steps", "precision", "seed")  # what matters to one process
+
 
 class Step(NamedTuple):
     """`module` is the model with the step's gradients, as they were applied; `norm` is their length before they were clipped."""
@@ -24,6 +27,17 @@ class Step(NamedTuple):
     loss: float
     norm: float
     module: nn.Sequential
+
+
+def of_one_process(function: Callable[[JobSpec], Any], spec: JobSpec) -> Any:
+    """What `function`, one of those below, returns for the job in a process of its own: once for all ways to split it. Not to be
+    changed."""
+    return _of_one_process(function, JobSpec(**{name: getattr(spec, name) for name in UNSPLIT}))
+
+
+@cache
+def _of_one_process(function: Callable[[JobSpec], Any], spec: JobSpec) -> Any:
+    return apart(function, spec)
 
 
 def unsplit_losses(spec: JobSpec) -> list[float]:
@@ -79,7 +93,7 @@ def _steps(spec: JobSpec) -> Iterator[Step]:
 
 
 def assert_equals_one_process(ran: Ran, tolerance: float = 1e-9) -> None:
-    expected = apart(unsplit_losses, ran.spec)
+    expected = of_one_process(unsplit_losses, ran.spec)
     assert len(ran.losses) == ran.spec.steps
     for step, (measured, plain) in enumerate(zip(ran.losses, expected, strict=True)):
         assert measured == pytest.approx(plain, rel=tolerance, abs=0), f"step {step}"

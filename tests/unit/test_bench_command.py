@@ -6,9 +6,9 @@ import sys
 import time
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
-from dashboard.bench import analysis, hta, live, overhead, place, start
+from dashboard.bench import analysis, hta, live, overhead, place, presets, start
 from dashboard.bench.server_cost import ServerCost
 from dashboard.stack.own import NoStack
 
@@ -23,6 +23,14 @@ def test_without_json_people_read_it(monkeypatch, capsys):
     monkeypatch.setattr(live, "run", lambda options: {"viewers": options["viewers"]})
     call_command("bench", "live", "--viewers", "3")
     assert capsys.readouterr().out.split() == ["viewers", "3"]
+
+
+def test_presets_may_be_measured_one_by_one(monkeypatch, capsys):
+    monkeypatch.setattr(presets, "run", lambda options: {"measured": options["preset"]})
+    call_command("bench", "presets", "--preset", "tensor", "--preset", "experts", "--json")
+    assert json.loads(capsys.readouterr().out) == {"measured": ["tensor", "experts"]}
+    with pytest.raises(CommandError, match="invalid choice"):
+        call_command("bench", "presets", "--preset", "tensors")
 
 
 @pytest.mark.parametrize("trouble", [place.CannotMeasure("Playwright is missing"), NoStack("No stack answers")])

@@ -93,6 +93,22 @@ def test_a_step_too_long_to_go_through_is_bounded(schedule):
         assert times * exact.activations <= bound.activations <= 1.6 * times * exact.activations
 
 
+def test_put_off_weights_cost_zero_2_the_whole_gradients_of_norms_and_embeddings():
+    def gradients(mode, schedule, micro_batches=8):
+        spec = JobSpec.model_validate({
+            "model": {"name": "gpt", "layers": 4, "width": 16, "heads": 2, "context": 8}, "grid": {"dp": 2, "pp": 2},
+            "schedule": {"name": schedule, "micro_batches": micro_batches}, "batch": 2 * micro_batches,
+            "splits": {"data": {"mode": mode}}})
+        return [rank.gradients for rank in predicted(spec)]
+
+    norms, embedding, head_norm = 4 * 2 * 2 * 16, 4 * (256 + 8) * 16, 4 * 2 * 16
+    beside = [2 * norms + embedding, 2 * norms + head_norm]
+    pieces = gradients("zero-2", "1f1b")
+    assert gradients("zero-2", "zb-h1") == [one + more for one, more in zip(pieces, beside, strict=True)]
+    assert gradients("zero-2", "zb-h1", 4096) == gradients("zero-2", "zb-h1"), "of a step too long to go through, the bound"
+    assert gradients("zero-1", "zb-h1") == gradients("zero-1", "1f1b") == [2 * one for one in pieces]
+
+
 @pytest.mark.parametrize("mode", ["ddp", "zero-1", "zero-2", "zero-3"])
 def test_copies_share_out_what_their_mode_says(mode):
     spec = JobSpec(model=Gpt(layers=8, width=64), grid=GridSpec(dp=4))

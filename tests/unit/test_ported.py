@@ -11,8 +11,10 @@ from trainer.collectives.plans import ALGORITHMS, plan_of
 from trainer.collectives.ported import Network, ranked, repeated, together
 from trainer.collectives.sent import sent_bytes
 from trainer.emulate.link_classes import LinkClass
-from trainer.spec import JobSpec, parse
-from trainer.step_time import StepTime, left_out, step_ms
+from trainer.spec import JobSpec, LinksSpec, parse
+from trainer.step_time import StepTime, leaves_out_mirrors, step_ms
+from trainer.talk_time import left_out
+from trainer.traffic import talks
 
 OWN = dict.fromkeys(("all_reduce", "all_gather", "reduce_scatter", "all_to_all"), "auto")
 
@@ -90,7 +92,7 @@ def test_pipelines_at_one_port_queue_at_it_once_unless_it_is_never_free() -> Non
         return StepTime(job(grid={"pp": 2} | more, links=links, placement={"gpus_per_server": 2}))
 
     slices, parts = shared(2000, tp=2), shared(2000, cp=2)
-    link = slices._network.link(0, 2)
+    link = slices._time.network.link(0, 2)
     own_ms = 1000 * link.seconds(16 * 32 * 32 * 4)
     both_ms = 2 * own_ms - 1000 * link.latency_seconds
     assert slices.hand_off_ms == pytest.approx([own_ms] * 2) and slices.queue_ms == 0, "nothing brings slices together again"
@@ -98,9 +100,45 @@ def test_pipelines_at_one_port_queue_at_it_once_unless_it_is_never_free() -> Non
     assert shared(40_000, tp=2).hand_off_ms == pytest.approx([20 * both_ms] * 2) and 20 * both_ms > 60
 
 
+def older(mode: str, **more: Any) -> tuple[float, float]:
+    """A step's time of four copies, and what a message of all their gradients takes, ms."""
+    spec = job(splits={"data": {"mode": mode}}, placement={"gpus_per_server": 1}, **more)
+    (send,) = (talk for talk in talks(spec, 0) if talk.collective == "send")
+    link = alone(spec)
+    assert 1000 * link.latency_seconds < 1e-2 * 1000 * send.size_bytes / link.bytes_per_second
+    return step_ms(spec) or 0.0, 1000 * send.size_bytes / link.bytes_per_second
+
+
+LARGE = {"links": {"kind": "modelled", "slow_down": 1000, "size_factor": 100}}
+
+
+def test_what_a_server_sends_is_in_the_way_of_the_next_steps_messages() -> None:
+    """Three parameters out one after the other, the last copy's gradients in, and work in between are four messages. But the
+    third copy's gradients wait behind its loss, for which the fourth one has no room while parameters come to it."""
+    lasts, message_ms = older("parameter-server", **LARGE)
+    assert 2 * 60 + 4 * message_ms < lasts < 2 * 60 + 5 * message_ms
+
+
+def test_two_copies_send_each_other_everything_at_once() -> None:
+    two = job(grid={"dp": 2}, batch=16, splits={"data": {"mode": "everyone"}}, placement={"gpus_per_server": 1}, **LARGE)
+    _, message_ms = older("parameter-server", **LARGE)
+    assert left_out(two) == [] and step_ms(two) == pytest.approx(2 * 60 + message_ms, rel=0.01)
+
+
+def test_mirrored_ranks_meet_for_their_averages() -> None:
+    spec = job(model={"name": "gpt", "layers": 8}, grid={"pp": 4}, schedule={"name": "dualpipe", "micro_batches": 8}, **LARGE)
+    time = StepTime(spec)
+    assert left_out(spec) == [] and time.ms > step_ms(spec.model_copy(update={"links": LinksSpec()})) + min(time.averaging_ms)
+    assert not leaves_out_mirrors(spec)
+    long = spec.schedule.model_copy(update={"micro_batches": 4096})
+    assert leaves_out_mirrors(spec.model_copy(update={"schedule": long, "batch": 4096}))
+
+
 def test_no_step_time_where_nothing_is_emulated_and_what_is_left_out_is_said() -> None:
     assert step_ms(job(pace={"kind": "real"})) is None
     assert left_out(job(splits={"data": {"mode": "everyone"}})) == ["dp"]
+    served = {"splits": {"data": {"mode": "parameter-server"}}}
+    assert left_out(job(**served)) == [] and left_out(job(grid={"dp": 64}, batch=128, **served)) == ["dp"]
     assert left_out(job(grid={"tp": 4}, precision="bf16")) == ["tp"]
     assert left_out(job()) == [] == left_out(job(links={"kind": "real"}, splits={"data": {"mode": "everyone"}}))
 

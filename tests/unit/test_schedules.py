@@ -10,7 +10,7 @@ import pytest
 from trainer.schedules import split_backward
 from trainer.schedules.actions import Action, Do, Schedule, backward, forward
 from trainer.schedules.family import SCHEDULES
-from trainer.schedules.simulate import Simulation, simulate
+from trainer.schedules.simulate import Meeting, Simulation, simulate
 from trainer.schedules.validate import ScheduleError, validate
 
 SLOTS = json.loads((Path(__file__).parent / "vectors" / "pipeline_slots_4x4.json").read_text())
@@ -122,3 +122,14 @@ def test_a_schedule_that_cannot_be_run_says_where(name: str, message: str) -> No
     with pytest.raises(ScheduleError) as error:
         validate(broken(name), 2, 2)
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize(("beside", "ends"), [(False, [8, 8]), (True, [6, 7])])
+def test_ranks_that_meet_are_over_together_or_go_on_beside_it(beside: bool, ends: list[float]) -> None:
+    """Two ranks, one of which begins 2 later, do something for 3 together: from the last end on, or from the last begin."""
+    def meets(rank: int, action: Action) -> Meeting:
+        return Meeting("both", 2, 3.0, beside)
+
+    step = simulate([[forward(0, 0)], [forward(0, 1)]], ONE_EACH | {Do.FORWARD: 3.0}, meets=meets, begin=[0.0, 2.0],
+                    slowness=[1.0, 1.0] if not beside else [2.0, 5 / 3])
+    assert [timed.end for timed in sorted(step.timed, key=lambda timed: timed.rank)] == ends

@@ -8,7 +8,8 @@ a step goes on to the next one, as real ranks do (trainer.collectives.exchange, 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
 
 from trainer.collectives.cost import LinkOf, chunk_bytes
 from trainer.collectives.plans import ALGORITHMS, plan_of
@@ -23,7 +24,21 @@ MOST_WEIGHED = 64  # groups that are looked at for the one that crosses most
 MOST_GROUPS = 8  # that do the same at once
 
 Job = tuple[Plan, int]  # a collective of so many bytes
-_Turn = tuple[int | None, float, bool]  # to whom, how many bytes, and whether something comes
+
+
+class Turn(NamedTuple):
+    """Messages are sent, each to a rank, of so many bytes and by a name; then what is awaited by these names has to come."""
+
+    sends: tuple[tuple[int, float, Hashable], ...]
+    awaits: tuple[Hashable, ...]
+
+
+class Program(NamedTuple):
+    """What a rank does one after the other, from some moment on, in seconds."""
+
+    rank: int
+    begins: float
+    turns: list[Turn]
 
 
 class Network:
@@ -44,53 +59,63 @@ class Network:
 
     def seconds(self, groups: Sequence[Sequence[int]], jobs: Sequence[Job]) -> float:
         """Until the last rank of all `groups` is through with `jobs`, one after the other, if all begin at once."""
-        programs = [(group, list(self._turns(place, jobs))) for group in groups for place in range(len(group))]
-        ranks = [group[place] for group in groups for place in range(len(group))]
-        return self._played(ranks, [[(None if to is None else group[to], size, comes, step) for step, (to, size, comes) in turns]
-                                    for group, turns in programs])
+        return max(self.played([Program(rank, 0.0, turns_of(group, place, jobs))
+                                for group in groups for place, rank in enumerate(group)]))
 
-    def _turns(self, place: int, jobs: Sequence[Job]) -> Iterator[tuple[int, _Turn]]:
-        """What a rank does, by step; a message without bytes is not sent."""
-        before = 0
-        for plan, size_bytes in jobs:
-            sizes = chunk_bytes(plan, size_bytes)
-            for turn in plan.turns[place]:
-                sent = sum(sizes[chunk] for chunk in turn.send.chunks) if turn.send else 0
-                comes = bool(turn.receive and sum(sizes[chunk] for chunk in turn.receive.chunks))
-                yield before + turn.step, (turn.send.target if turn.send and sent else None, sent, comes)
-            before += len(plan.steps)
-
-    def _played(self, ranks: list[int], programs: list[list[tuple[int | None, float, bool, int]]]) -> float:
-        """In the order of time: whoever is ready first gets a port first."""
-        place_of = {rank: place for place, rank in enumerate(ranks)}
-        free = [0.0] * self.ports.count
-        at = [0] * len(ranks)
-        arrivals: dict[tuple[int, int], float] = {}
-        waiting: dict[tuple[int, int], float] = {}  # since when a rank waits for what comes in a step
-        ready = [(0.0, place) for place in range(len(ranks))]
-        end = 0.0
+    def played(self, programs: Sequence[Program], free: list[float] | None = None) -> list[float]:
+        """When each of them is through, in seconds. In the order of time: whoever is ready first gets a port first. `free` is
+        when each port is, and changes."""
+        free = [0.0] * self.ports.count if free is None else free
+        at, lacks, till = [0] * len(programs), [0] * len(programs), [program.begins for program in programs]
+        arrivals: dict[tuple[int, Hashable], float] = {}
+        waiting: dict[tuple[int, Hashable], int] = {}  # the program that waits for what comes to a rank by a name
+        ready = [(program.begins, number) for number, program in enumerate(programs)]
+        heapq.heapify(ready)
         while ready:
-            now, place = heapq.heappop(ready)
-            end = max(end, now)
-            if at[place] == len(programs[place]):
+            now, number = heapq.heappop(ready)
+            rank, _, turns = programs[number]
+            if at[number] == len(turns):
                 continue
-            target, size_bytes, comes, step = programs[place][at[place]]
-            at[place] += 1
-            if target is not None:
-                link = self.link(ranks[place], target)
-                out, into = self.ports.between(ranks[place], target)
+            sends, awaits = turns[at[number]]
+            at[number] += 1
+            till[number] = now
+            for target, size_bytes, name in sends:
+                link = self.link(rank, target)
+                out, into = self.ports.between(rank, target)
                 free[out] = free[into] = passed = max(now, free[out], free[into]) + size_bytes / link.bytes_per_second
-                there, arrives = (place_of[target], step), passed + link.latency_seconds
+                there, arrives = (target, name), passed + link.latency_seconds
                 if there in waiting:
-                    heapq.heappush(ready, (max(waiting.pop(there), arrives), there[0]))
+                    waiter = waiting.pop(there)
+                    till[waiter] = max(till[waiter], arrives)
+                    lacks[waiter] -= 1
+                    if not lacks[waiter]:
+                        heapq.heappush(ready, (till[waiter], waiter))
                 else:
                     arrivals[there] = arrives
-            here = (place, step)
-            if comes and here not in arrivals:
-                waiting[here] = now
-            else:
-                heapq.heappush(ready, (max(now, arrivals.pop(here, now)), place))
-        return end
+            for name in awaits:
+                if (rank, name) in arrivals:
+                    till[number] = max(till[number], arrivals.pop((rank, name)))
+                else:
+                    waiting[rank, name] = number
+                    lacks[number] += 1
+            if not lacks[number]:
+                heapq.heappush(ready, (till[number], number))
+        return till
+
+
+def turns_of(group: Sequence[int], place: int, jobs: Sequence[Job], name: str = "") -> list[Turn]:
+    """What a rank of `group` does in collectives one after the other; a message without bytes is not sent. Messages of other
+    collectives at the same time need another `name`."""
+    turns, before = [], 0
+    for plan, size_bytes in jobs:
+        sizes = chunk_bytes(plan, size_bytes)
+        for turn in plan.turns[place]:
+            sent = sum(sizes[chunk] for chunk in turn.send.chunks) if turn.send else 0
+            comes = turn.receive and sum(sizes[chunk] for chunk in turn.receive.chunks)
+            key = name, before + turn.step
+            turns.append(Turn(((group[turn.send.target], sent, key),) if turn.send and sent else (), (key,) if comes else ()))
+        before += len(plan.steps)
+    return turns
 
 
 def repeated(network: Network, groups: Sequence[Sequence[int]], plan: Plan, size_bytes: int, count: int) -> float:

@@ -27,7 +27,8 @@ class Text:
     def take(self, samples: np.ndarray) -> tuple[Tensor, Tensor]:
         places = samples[:, None] + np.arange(self._context + 1)
         windows = torch.from_numpy(self._bytes[places].astype(np.int64))
-        return windows[:, :-1].contiguous(), windows[:, 1:].contiguous()
+        inputs, targets = windows[:, :-1], windows[:, 1:]  # of a single sample both lie in one piece: copied all the same
+        return inputs.clone(memory_format=torch.contiguous_format), targets.clone(memory_format=torch.contiguous_format)
 
 
 def _read() -> bytes:

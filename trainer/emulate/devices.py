@@ -8,6 +8,7 @@ each of their two gradients. Embeddings and the head are not counted, nor are la
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -115,7 +116,13 @@ def device_misfits(spec: JobSpec) -> list[FieldError]:
         return []
     return [FieldError("pace.slow_down", spec.pace.slow_down,
                        f"an action would last {longest * spec.pace.slow_down:.3g} s; at most {MOST_SECONDS:g} s would do, "
-                       f"which is a slow-down of {MOST_SECONDS / longest:.3g}")]
+                       f"which is a slow-down of {_rounded_down(MOST_SECONDS / longest):.3g}")]
+
+
+def _rounded_down(number: float) -> float:
+    """To three digits, so that what is said would do."""
+    unit = 10.0 ** (math.floor(math.log10(number)) - 2)
+    return math.floor(number / unit) * unit
 
 
 def _perceptron(model: Perceptron) -> tuple[float, float]:

@@ -102,12 +102,13 @@ def _misfits(spec: JobSpec, fault: Fault) -> list[tuple[str, object, str]]:
         found.append(("peer", fault.peer, "only a link has two ends; without a peer it would do"))
     if fault.peer is not None and fault.peer == fault.rank:
         others = [rank for rank in range(min(spec.ranks, 16)) if rank != fault.rank]
-        would_do = choices(others) if others else "another rank"
+        would_do = choices(others) if others else "none, in a job of one rank,"
         found.append(("peer", fault.peer, f"a rank has no link to itself; {would_do} would do"))
     if fault.kind == "slow-link" and spec.links.kind != "modelled":
         found.append(("kind", fault.kind, "real links cannot be slowed; links.kind 'modelled' would do"))
     if fault.kind == "lost-message" and spec.grid.pp == 1:
-        found.append(("kind", fault.kind, "only messages between the stages of a pipeline can be lost; a grid.pp of 2 would do"))
+        found.append(("kind", fault.kind,
+                      "only messages between the stages of a pipeline can be lost; 'slow-rank' would do, or a grid.pp of 2"))
     if fault.kind in ("lost-message", "kill", "hang") and spec.device != "cpu":
         found.append(("kind", fault.kind, "this is for CPU ranks; the device 'cpu' would do, or 'slow-rank'"))
     return found

@@ -75,13 +75,14 @@ def target_bytes(spec: JobSpec) -> int:
 
 
 def _perceptron(spec: JobSpec, model: Perceptron, layers: int, ends: Ends) -> StageBytes:
-    """Every hidden layer leaves its ReLU's output, which the next layer takes; the last one the softmax."""
+    """Every hidden layer leaves its ReLU's output, which the next layer takes; the last one the softmax. A put-off Linear has
+    its input even if that is the output of a stage on the same rank, which that one's backward has let go of."""
     samples, element = spec.micro_batch_samples, ELEMENT_BYTES[spec.precision]
     hidden = layers - ends.last
     outputs = samples * model.width * hidden + ends.last * samples * DIGITS
     received = samples * model.width * ends.input_travels
     forward = (outputs + received + ends.last * LOSS_NUMBERS) * element + STAMP_BYTES * ends.input_travels
-    inputs = samples * model.width * (layers - 1) + received
+    inputs = samples * model.width * (layers - ends.first)
     put_off = (inputs + outputs) * element + STAMP_BYTES * ends.input_travels
     return StageBytes(forward, put_off)
 

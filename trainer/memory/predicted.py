@@ -9,8 +9,8 @@ from itertools import accumulate
 
 from trainer.memory.activations import ELEMENT_BYTES, Ends, StageBytes, hand_off_bytes, sample_bytes, stage_bytes, target_bytes
 from trainer.memory.sizes import SHARED_OUT
-from trainer.memory.stages import Shape, stage_parameters
-from trainer.schedules import SCHEDULES, schedule_of, stages_of
+from trainer.memory.stages import Shape, stage_parameters, without_linears
+from trainer.schedules import SCHEDULES, puts_off_weights, schedule_of, stages_of
 from trainer.schedules.actions import Action, Do, Schedule
 from trainer.schedules.cuts import layers_of
 from trainer.spec import JobSpec
@@ -57,6 +57,8 @@ def predicted(spec: JobSpec) -> list[RankMemory]:
     for place, own in enumerate(stages):
         shapes = [shape for stage in own for shape in stage_parameters(spec, stage)]
         weights, gradients, optimizer = _states(spec, shapes, mode)
+        if mode in BESIDE_PIECES and spec.averaging_ranks > 1:
+            gradients = _reduced(spec, own, schedule[place] if schedule is not None else None)
         ranks.append(RankMemory(
             weights, gradients, optimizer,
             _activations(spec, place, own, sizes, schedule),
@@ -98,11 +100,12 @@ def peak_bytes(actions: list[Action], sizes: Mapping[int, StageBytes]) -> int:
 
 
 def _of_copies(spec: JobSpec, shapes: list[Shape]) -> int:
-    """What copies keep beside their states: DDP's buckets, or under zero-1 and zero-2 whole parameters beside the pieces.
-    What zero-3 gathers is gone between actions."""
-    if spec.averaging_ranks == 1 or spec.splits.data.mode not in ("ddp", *BESIDE_PIECES):
-        return 0
-    return ELEMENT_BYTES[spec.precision] * sum(map(math.prod, shapes))
+    """What copies keep beside their states: DDP's buckets, or under zero-1 and zero-2 whole parameters beside the pieces, which
+    FSDP gathers with the rows that make their pieces equally long. What zero-3 gathers is gone between actions."""
+    copies, mode, element = spec.averaging_ranks, spec.splits.data.mode, ELEMENT_BYTES[spec.precision]
+    if copies > 1 and mode in BESIDE_PIECES:
+        return element * copies * sum(_share(shape, copies) for shape in shapes)
+    return element * sum(map(math.prod, shapes)) if copies > 1 and mode == "ddp" else 0
 
 
 def _states(spec: JobSpec, shapes: list[Shape], mode: str) -> tuple[int, int, int]:
@@ -117,6 +120,33 @@ def _states(spec: JobSpec, shapes: list[Shape], mode: str) -> tuple[int, int, in
 
     moments = MOMENTS[spec.optimizer.name]
     return held("weights"), held("gradients"), moments * held("optimizer") + bool(moments) * STEP_COUNT_BYTES * len(shapes)
+
+
+def _reduced(spec: JobSpec, own: list[int], actions: list[Action] | None) -> int:
+    """Gradients under zero-1 and zero-2: whole as they add up, a rank's pieces once they are reduce-scattered. zero-1 does that
+    in a stage's last backward and zero-2 in each. Where weights are put off, the first half of a backward leaves what it has,
+    of norms and embeddings, whole: it is shared out with what a second half has. Without `actions` a bound."""
+    every, element = spec.splits.data.mode == "zero-2", ELEMENT_BYTES[spec.precision]
+    shapes = {stage: stage_parameters(spec, stage) for stage in own}
+    pieces = {stage: element * sum(_share(shape, spec.averaging_ranks) for shape in shapes[stage]) for stage in own}
+    whole = {stage: element * sum(map(math.prod, shapes[stage])) for stage in own}
+    early = {stage: element * sum(map(math.prod, without_linears(spec, stage))) for stage in own}
+    if actions is None:
+        return sum(pieces.values()) + sum(early.values()) * puts_off_weights(spec) if every else sum(whole.values())
+    last = {action.stage: action for action in actions if action.do in (Do.BACKWARD, Do.BACKWARD_WEIGHT)}
+    shared_out: dict[int, int] = {}
+    added_up: dict[int, int] = {}
+    most = 0
+    for action in actions:
+        stage = action.stage
+        if action.do is Do.BACKWARD_INPUT:
+            added_up[stage] = max(added_up.get(stage, 0), early[stage])
+        elif action.do is not Do.FORWARD and (every or action == last[stage]):
+            shared_out[stage], added_up[stage] = pieces[stage], 0
+        elif action.do is not Do.FORWARD:
+            added_up[stage] = whole[stage]
+        most = max(most, sum(shared_out.values()) + sum(added_up.values()))
+    return most
 
 
 def _share(shape: Shape, ranks: int) -> int:
@@ -146,20 +176,26 @@ def _messages(spec: JobSpec, place: int, own: list[int], schedule: Schedule | No
     content = hand_off_bytes(spec)
     envelope = STAMP_BYTES + content
     if schedule is not None:
-        return letters * envelope + _arriving(schedule[place], here, count, letters, content)
+        return _in_envelopes(spec, schedule[place], here, letters, content)
     has_neighbours = any(stage - 1 in here for stage in own)
     return (letters + RECEIVES_AHEAD) * envelope + has_neighbours * spec.schedule.micro_batches * content
 
 
-def _arriving(actions: list[Action], here: list[int], count: int, letters: int, content: int) -> int:
-    """The most that lies ready for actions to come: room for letters, and gradients from another stage on the same rank."""
-    taken = waiting = most = 0
+def _in_envelopes(spec: JobSpec, actions: list[Action], here: list[int], letters: int, content: int) -> int:
+    """The most that lies in envelopes as a rank goes through its actions: those for what it sends, made in the first step and
+    kept; room for letters that come; and gradients from another stage on the same rank, for actions to come."""
+    count, envelope = len(layers_of(spec)), STAMP_BYTES + content
+    sent = taken = waiting = 0
+    most = letters * envelope  # at the end of a step
     for action in actions:
         backward = action.do in (Do.BACKWARD, Do.BACKWARD_INPUT)
-        source = action.stage + (1 if backward else -1)
-        if action.do is not Do.BACKWARD_WEIGHT and 0 <= source < count:
+        source, target = action.stage + (1 if backward else -1), action.stage + (-1 if backward else 1)
+        passes = action.do is not Do.BACKWARD_WEIGHT
+        if passes and 0 <= source < count:
             taken += source not in here
             waiting -= backward and source in here
-        most = max(most, min(RECEIVES_AHEAD, letters - taken) * (STAMP_BYTES + content) + waiting * content)
+        out = sent if spec.steps == 1 else letters
+        most = max(most, (out + min(RECEIVES_AHEAD, letters - taken)) * envelope + waiting * content)
+        sent += passes and 0 <= target < count and target not in here
         waiting += backward and action.stage - 1 in here
     return most

@@ -22,6 +22,17 @@ def stage_parameters(spec: JobSpec, stage: int) -> list[Shape]:
     return shapes + (_head(spec.model, spec.grid.tp) if stage == len(layers) - 1 else [])
 
 
+def without_linears(spec: JobSpec, stage: int) -> list[Shape]:
+    """Of a stage's parameters those that are no Linear's, norms and embeddings: where weights are put off, their gradients are
+    not. Tensor slices add the biases of row matrices behind their sum, outside of these."""
+    if isinstance(spec.model, Perceptron):
+        return []
+    layers, tp, width = layers_of(spec), spec.grid.tp, spec.model.width
+    norms = 2 * layers[stage] + (stage == len(layers) - 1)
+    biases = 2 * layers[stage] if tp > 1 else 0
+    return (_embedding(spec.model, tp) if stage == 0 else []) + norms * _norm(width) + biases * [(width,)]
+
+
 def _perceptron_layer(model: Perceptron, layer: int) -> list[Shape]:
     inputs = PIXELS if layer == 0 else model.width
     outputs = DIGITS if layer == model.layers - 1 else model.width

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from trainer.schedules.actions import Action, Do, Schedule, homes, needs
 
 HandOff = Callable[[int, int], float]
 Longer = Callable[[Action, float], float]
+
+
+class Meeting(NamedTuple):
+    """What so many `ranks` do together, each in an action of its own. It takes `lasts` from when the last of these actions is
+    over, or if it goes on `beside` them from when the last one begins; before it is over none of them is."""
+
+    key: Hashable
+    ranks: int
+    lasts: float
+    beside: bool
+
+
+Meets = Callable[[int, Action], Meeting | None]
 
 
 @dataclass(frozen=True)
@@ -57,7 +71,7 @@ class Stuck(ValueError):
 def simulate(
     schedule: Schedule, durations: Mapping[Do, float], hand_off: float | HandOff = 0.0, side_by_side: bool = False,
     together: float | None = None, shares: Sequence[float] = (), slowness: Sequence[float] = (),
-    longer: Longer | None = None,
+    longer: Longer | None = None, meets: Meets | None = None, begin: Sequence[float] = (),
 ) -> Simulation:
     """Run `schedule` by the clock.
 
@@ -66,11 +80,13 @@ def simulate(
     and the earliest start of one that needs it on another rank; a function gets both ranks. With `side_by_side` a rank's
     forwards and backwards are two queues that do not wait for each other, as on a device that has room for both. `together`
     is what an action that is meant to run with the next one takes together with it (DualPipe's F&B); without it they take turns.
+    `meets` says of a rank's action in which meeting it is. Ranks `begin` at 0, or at moments of their own from there on.
     """
     queues = [(rank, queue) for rank, actions in enumerate(schedule) for queue in _queues(actions, side_by_side)]
     stages = 1 + max(action.stage for actions in schedule for action in actions)
     home = homes(schedule)
-    position, free = [0] * len(queues), [0.0] * len(queues)
+    position, free = [0] * len(queues), [begin[rank] if begin else 0.0 for rank, _ in queues]
+    came: dict[Hashable, dict[int, tuple[float, float]]] = {}  # to each meeting: by queue, start and end of its action alone
     passes: HandOff = hand_off if callable(hand_off) else lambda one, other: hand_off
     ended: dict[tuple[Do, int, int], float] = {}
     timed: list[Timed] = []
@@ -89,6 +105,12 @@ def simulate(
                 share = (shares[first.stage] if shares else 1) * (slowness[rank] if slowness else 1)
                 lasts = together / 2 if together is not None and pair else durations[first.do] * share
                 lasts = longer(first, lasts) if longer else lasts
+                if meets and (meeting := meets(rank, first)):
+                    come = came.setdefault(meeting.key, {})
+                    come[number] = start, start + lasts
+                    if len(come) < meeting.ranks:
+                        break
+                    lasts = _over(meeting, come, number) - start
                 for action in group:
                     timed.append(Timed(rank, action, start, start := start + lasts))
                 free[number] = start
@@ -104,6 +126,12 @@ def simulate(
         raise Stuck("each waits for another: " + "; ".join(waiting))
     timed.sort(key=lambda item: (item.start, item.rank))
     return Simulation(timed, [_peak_held(timed, rank) for rank in range(len(schedule))])
+
+
+def _over(meeting: Meeting, come: Mapping[int, tuple[float, float]], number: int) -> float:
+    """When the action of a queue is over, with what it does together with the others that have come."""
+    starts, ends = zip(*come.values(), strict=True)
+    return max(come[number][1], max(starts) + meeting.lasts) if meeting.beside else max(ends) + meeting.lasts
 
 
 def _queues(actions: list[Action], side_by_side: bool) -> list[list[Action]]:

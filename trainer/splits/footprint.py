@@ -28,7 +28,6 @@ class StageMemory:
         self._chunks, self._fed_here, self._messages = chunks, fed_here, messages
         self._step = NONE
         self._samples: list[Tensor] = []
-        self._received: dict[int, list[Tensor]] = {}  # by stage, what another stage here has given it and holds itself
         self._handed_on: Mapping[Letter, Tensor] = {}
         self._held = Held(modules)
         self._bucket_bytes = sum(chunk.replica.bucket_bytes for chunk in chunks.values())
@@ -43,8 +42,8 @@ class StageMemory:
     def forward(self, action: Action, content: Tensor, call: Callable[[], Tensor]) -> Tensor:
         """What `call`, the action's forward over `content`, returns."""
         stage, m = action.stage, action.micro_batch
-        self._received[stage] = [content] if stage in self._fed_here else []
-        return self._held.forward((FORWARD, stage), call, lambda: self._chunks[stage].held(m), self._elsewhere(stage))
+        elsewhere = self._samples + ([content] if stage in self._fed_here else [])  # which the stage before has as its output
+        return self._held.forward((FORWARD, stage), call, lambda: self._chunks[stage].held(m), elsewhere)
 
     def after(self, action: Action, at_ns: int) -> None:
         stage, m = action.stage, action.micro_batch
@@ -53,7 +52,7 @@ class StageMemory:
                 self._held.let_go((FORWARD, stage))
             case Do.BACKWARD_INPUT:
                 self._held.let_go((FORWARD, stage))
-                self._held.put_off((PUT_OFF, stage), lambda: self._chunks[stage].held(m), self._elsewhere(stage))
+                self._held.put_off((PUT_OFF, stage), lambda: self._chunks[stage].held(m), self._samples)
             case Do.BACKWARD_WEIGHT:
                 self._held.let_go((PUT_OFF, stage))
         self._probe.sample(self._held.bytes, at_ns)
@@ -64,9 +63,6 @@ class StageMemory:
 
     def remove(self) -> None:
         self._probe.remove()
-
-    def _elsewhere(self, stage: int) -> list[Tensor]:
-        return self._samples + self._received[stage]
 
     def _buffers(self) -> int:
         gradients = (content for letter, content in self._handed_on.items() if letter.content == "B")

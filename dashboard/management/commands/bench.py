@@ -44,6 +44,7 @@ class Command(BaseCommand):
         live.add_arguments(parser)
         windows.add_arguments(parser)
         ingest.add_arguments(parser)
+        presets.add_arguments(parser)
 
     def handle(self, **options: Any) -> None:
         try:

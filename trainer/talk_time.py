@@ -1,0 +1,106 @@
+"""What ranks talk takes over a job's modelled links, by algorithm and port. Nothing here loads torch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from trainer.collectives.cost import ALL_REDUCE_SECONDS, bus_share
+from trainer.collectives.plans import plan_of
+from trainer.collectives.plans.plan import Move, Plan
+from trainer.collectives.ported import Network, ranked, repeated, together
+from trainer.emulate.link_classes import LinkClass
+from trainer.grid import Grid, averaging_axes
+from trainer.spec import JobSpec
+from trainer.traffic import Talk, unknown_axes
+from trainer.traffic import talks as talks_of
+
+MOST_SIMULATED = 4096  # stages × micro-batches
+UNORDERED = ("parameter-server", "everyone")
+MOST_PLAYED = 32  # ranks of a group whose collectives are played through; of larger ones the formulas are taken
+
+
+def left_out(spec: JobSpec) -> list[str]:
+    """Axes whose modelled links are not in a step's time: there are no formulas for what goes over them; or more than two copies
+    send everything to everyone, and which of what two of them send at one moment is at a port first is decided by chance; or
+    copies with a server are too many to play what all send at once."""
+    if spec.links.kind == "real" or not spec.pace.is_emulated:
+        return []
+    axis, mode = averaging_axes(spec), spec.splits.data.mode
+    by_chance = mode == "everyone" and spec.averaging_ranks > 2
+    too_many = mode in UNORDERED and (spec.ranks > MOST_PLAYED or not is_played(spec))
+    return unknown_axes(spec) + [axis] * bool(axis and (by_chance or too_many))
+
+
+def is_played(spec: JobSpec) -> bool:
+    return spec.grid.pp * spec.schedule.chunks * spec.schedule.micro_batches <= MOST_SIMULATED
+
+
+@dataclass(frozen=True)
+class TalkTime:
+    spec: JobSpec
+
+    @cached_property
+    def network(self) -> Network:
+        return Network(self.spec)
+
+    @cached_property
+    def talks(self) -> list[list[Talk]]:
+        return [talks_of(self.spec, place) for place in range(self.spec.grid.pp)]
+
+    @cached_property
+    def groups(self) -> dict[str, list[list[list[int]]]]:
+        """By axis and place in the pipeline."""
+        grid = Grid.of(self.spec.grid)
+        found: dict[str, list[list[list[int]]]] = {}
+        for axis in {talk.axis for own in self.talks for talk in own}:
+            of_places: list[list[list[int]]] = [[] for _ in range(self.spec.grid.pp)]
+            for group in grid.groups(*axis.split("×")):
+                for place in sorted({grid.address(rank).pp for rank in group}):  # two of mirrored ranks
+                    of_places[place].append(group)
+            found[axis] = of_places
+        return found
+
+    def ms(self, talk: Talk, place: int) -> float:
+        if self.spec.links.kind == "real" or talk.axis in left_out(self.spec):
+            return 0.0
+        groups = self.groups[talk.axis][place]
+        if len(groups[0]) > MOST_PLAYED:
+            return 1000 * talk.count * self._by_formula(talk, groups)
+        played = together(self.network, groups)
+        return 1000 * repeated(self.network, played, self.plan(talk, played), talk.size_bytes, talk.count)
+
+    def plan(self, talk: Talk, groups: Sequence[Sequence[int]]) -> Plan:
+        ranks, name = len(groups[0]), getattr(self.spec.collectives, talk.collective, "")
+        if talk.collective == "send":
+            return _hop(ranks)
+        if name == "auto":
+            return ranked(self.network, groups, talk.collective, talk.size_bytes)[0][1]
+        return plan_of(talk.collective, "ring" if name == "backend" else name, ranks)
+
+    def _by_formula(self, talk: Talk, groups: Sequence[Sequence[int]]) -> float:
+        """Seconds by α and β of the slowest link, which as many groups share as have ranks in one server."""
+        group, ranks = groups[0], len(groups[0])
+        around = zip(group, [*group[1:], group[0]], strict=True)
+        link = min((self.network.link(one, other) for one, other in around), key=lambda link: link.bytes_per_second)
+        server = self.network.placement.servers[group[0]]
+        at_server = sum(self.network.placement.servers[one] == server for other in groups for one in other)
+        shared = max(1.0, at_server / self.spec.links.ports_per_server) if len(set(self._servers(group))) > 1 else 1.0
+        seen = LinkClass(link.word, link.latency_seconds, link.bytes_per_second / shared)
+        name = getattr(self.spec.collectives, talk.collective, "ring")
+        if talk.collective == "all_reduce":
+            by_name = ALL_REDUCE_SECONDS if name == "auto" else {name: ALL_REDUCE_SECONDS.get(name, ALL_REDUCE_SECONDS["ring"])}
+            return min(formula(ranks, talk.size_bytes, seen) for formula in by_name.values())
+        share = bus_share(talk.collective, ranks) if talk.collective != "send" else 1.0
+        steps = ranks - 1 if name == "ring" else math.ceil(math.log2(ranks))
+        return steps * seen.latency_seconds + (share or 0.0) * talk.size_bytes / seen.bytes_per_second
+
+    def _servers(self, group: Sequence[int]) -> list[int]:
+        return [self.network.placement.servers[rank] for rank in group]
+
+
+def _hop(ranks: int) -> Plan:
+    """Each rank to the next one."""
+    return Plan("send", "hop", ranks, 1, (tuple(Move(rank, (rank + 1) % ranks, (0,)) for rank in range(ranks)),))
