@@ -24,7 +24,7 @@ from trainer.training import Training
 pytestmark = pytest.mark.ranks
 
 MODES = ["ddp", "zero-1", "zero-2", "zero-3", "parameter-server", "everyone"]
-LAYERS, MICRO_BATCHES, STEPS = 2, 2, 8
+LAYERS, MICRO_BATCHES, STEPS = 2, 2, 20
 UNITS = LAYERS + 2  # what is gathered at once: a block, the embedding, the head
 STEP = 2  # one that is like any other
 

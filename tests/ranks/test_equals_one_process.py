@@ -17,7 +17,7 @@ from trainer.trace.kinds import MODEL_WORK, Kind
 
 pytestmark = pytest.mark.ranks
 
-STEPS = 8
+STEPS = 20
 GPT = Gpt(layers=4, width=16, heads=2, context=12)
 DEEP = Gpt(layers=8, width=16, heads=2, context=8)
 BRISK = Pace(kind="paced", forward_ms=0.1, backward_ms=0.1)  # its class keeps hand-offs quick on a busy machine

@@ -28,7 +28,7 @@ def job(grid: dict[str, int], capacity: float = SCARCE, model: dict[str, Any] | 
         "model": {"name": "moe", "layers": LAYERS, "width": 16, "heads": 2, "context": 16, "experts": EXPERTS,
                   "capacity_factor": capacity, "balance": 0.1} | (model or {}),
         "grid": grid, "pace": {"kind": "paced", "forward_ms": 0.1, "backward_ms": 0.1},
-        "batch": 8, "steps": 8, "precision": "float64", "seed": 3, "timeout_seconds": 30.0,
+        "batch": 8, "steps": 20, "precision": "float64", "seed": 3, "timeout_seconds": 30.0,
         "schedule": {"name": "1f1b", "micro_batches": MICRO_BATCHES}, "optimizer": {"learning_rate": 1e-2},
     } | changes)
 
@@ -129,7 +129,7 @@ def test_a_heavier_penalty_evens_the_load(tmp_path: Path) -> None:
     """The penalty is in what is trained, on a stage that does not know the loss too."""
     penalties = []
     for name, balance in (("none", 0.0), ("much", 1.0)):
-        spec = job({"ep": 2, "pp": 2}, model={"balance": balance}, steps=20)
+        spec = job({"ep": 2, "pp": 2}, model={"balance": balance})
         counters = run(spec, tmp_path / name).check().counters
         late = [[counters[f"expert_penalty/{layer}"][step] for step in range(10, 20)] for layer in range(LAYERS)]
         penalties.append(np.mean(late, axis=1))

@@ -28,7 +28,7 @@ def job(grid: dict[str, int], splits: dict[str, Any], **changes: Any) -> JobSpec
     return parse({
         "model": {"name": "gpt", "layers": LAYERS, "width": 16, "heads": 4, "context": 16}, "grid": grid, "splits": splits,
         "pace": {"kind": "paced", "forward_ms": 0.1, "backward_ms": 0.1},  # its class keeps hand-offs quick on a busy machine
-        "batch": 8, "steps": 8, "precision": "float64", "seed": 3, "timeout_seconds": 30.0,
+        "batch": 8, "steps": 20, "precision": "float64", "seed": 3, "timeout_seconds": 30.0,
         "schedule": {"name": "1f1b", "micro_batches": MICRO_BATCHES}, "optimizer": {"learning_rate": 1e-2},
     } | changes)
 
