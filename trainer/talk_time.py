@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from trainer.collectives.cost import ALL_REDUCE_SECONDS, bus_share
 from trainer.collectives.plans import plan_of
 from trainer.collectives.plans.plan import Move, Plan
-from trainer.collectives.ported import Network, ranked, repeated, together
+from trainer.collectives.ported import Network, network_of, ranked, repeated, together
 from trainer.emulate.link_classes import LinkClass
 from trainer.grid import Grid, averaging_axes
 from trainer.spec import JobSpec
@@ -44,7 +44,7 @@ class TalkTime:
 
     @cached_property
     def network(self) -> Network:
-        return Network(self.spec)
+        return network_of(self.spec)
 
     @cached_property
     def talks(self) -> list[list[Talk]]:
@@ -63,14 +63,32 @@ class TalkTime:
             found[axis] = of_places
         return found
 
+    @cached_property
+    def _left_out(self) -> list[str]:
+        return left_out(self.spec)
+
+    @cached_property
+    def _together(self) -> dict[tuple[str, int], list[Sequence[int]]]:
+        """By axis and place, what is played of its groups."""
+        return {(axis, place): together(self.network, groups) for axis, of_places in self.groups.items()
+                for place, groups in enumerate(of_places) if groups}
+
+    @cached_property
+    def _known_ms(self) -> dict[Hashable, float]:
+        """Of groups that lie alike: most places of a pipeline do."""
+        return {}
+
     def ms(self, talk: Talk, place: int) -> float:
-        if self.spec.links.kind == "real" or talk.axis in left_out(self.spec):
+        if self.spec.links.kind == "real" or talk.axis in self._left_out:
             return 0.0
         groups = self.groups[talk.axis][place]
         if len(groups[0]) > MOST_PLAYED:
             return 1000 * talk.count * self._by_formula(talk, groups)
-        played = together(self.network, groups)
-        return 1000 * repeated(self.network, played, self.plan(talk, played), talk.size_bytes, talk.count)
+        played = self._together[talk.axis, place]
+        key = talk.collective, talk.size_bytes, talk.count, self.network.lie_of(played)
+        if key not in self._known_ms:
+            self._known_ms[key] = 1000 * repeated(self.network, played, self.plan(talk, played), talk.size_bytes, talk.count)
+        return self._known_ms[key]
 
     def plan(self, talk: Talk, groups: Sequence[Sequence[int]]) -> Plan:
         ranks, name = len(groups[0]), getattr(self.spec.collectives, talk.collective, "")

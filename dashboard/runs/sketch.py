@@ -97,10 +97,12 @@ def sketch(spec: JobSpec) -> Sketch | None:
     scale = WIDTH / step.makespan
     lanes = min(spec.ranks, MOST_LANES)
     grid = Grid.of(spec.grid)
-    timed_on = [[timed for timed in step.timed if timed.rank == grid.address(rank).pp] for rank in range(lanes)]
+    timed_at: list[list[Timed]] = [[] for _ in range(places)]
+    for timed in step.timed:
+        timed_at[timed.rank].append(timed)
     return Sketch(
         title=f"One step of {spec.ranks} rank{'' if spec.ranks == 1 else 's'}, as the schedule orders it",
-        bars=[_bar(timed, lane, scale) for lane, timeds in enumerate(timed_on) for timed in timeds],
+        bars=[_bar(timed, lane, scale) for lane in range(lanes) for timed in timed_at[grid.address(lane).pp]],
         lanes=[lane * LANE for lane in range(lanes)],
         hidden_lanes=spec.ranks - lanes,
     )

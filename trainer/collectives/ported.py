@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Hashable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from trainer.collectives.cost import LinkOf, chunk_bytes
@@ -50,12 +51,21 @@ class Network:
         self.ports = Ports(spec, self.placement)
         self.link = link or self._by_distance
         self._links: dict[str, LinkClass] = {}
+        self.ranked: dict[Hashable, list[tuple[float, Plan]]] | None = None if link else {}  # what `ranked` found, if it holds
 
     def _by_distance(self, one: int, other: int) -> LinkClass:
         distance = self.placement.distance(one, other)
         if distance not in self._links:
             self._links[distance] = link_as_counted(self.spec, self.placement, one, other)
         return self._links[distance]
+
+    def lie_of(self, groups: Sequence[Sequence[int]]) -> Hashable:
+        """What a collective's time depends on, the same for groups that lie alike among servers, racks and ports."""
+        seen: tuple[dict[int, int], ...] = ({}, {}, {})
+        servers, racks = self.placement.servers, self.placement.racks
+        return tuple(tuple((*(numbers.setdefault(one, len(numbers)) for numbers, one in zip(
+            seen, (rank, servers[rank], racks[rank]), strict=True)), self.ports.of_server(rank)) for rank in group)
+            for group in groups)
 
     def seconds(self, groups: Sequence[Sequence[int]], jobs: Sequence[Job]) -> float:
         """Until the last rank of all `groups` is through with `jobs`, one after the other, if all begin at once."""
@@ -118,6 +128,12 @@ def turns_of(group: Sequence[int], place: int, jobs: Sequence[Job], name: str = 
     return turns
 
 
+@lru_cache(maxsize=4)
+def network_of(spec: JobSpec) -> Network:
+    """One for all who ask about a job: what it knows of algorithms is found once."""
+    return Network(spec)
+
+
 def repeated(network: Network, groups: Sequence[Sequence[int]], plan: Plan, size_bytes: int, count: int) -> float:
     """Seconds for `count` collectives of one size in a row: of many alike, some stand for all."""
     messages = len(groups) * sum(map(len, plan.steps))
@@ -144,5 +160,11 @@ def together(network: Network, groups: Sequence[Sequence[int]]) -> list[Sequence
 def ranked(network: Network, groups: Sequence[Sequence[int]], collective: str, size_bytes: int, root: int = 0,
            ) -> list[tuple[float, Plan]]:
     """Seconds and plan of each of our algorithms, the quickest first, if all `groups` do the same at once."""
+    key = collective, size_bytes, root, network.lie_of(groups)
+    if network.ranked is not None and key in network.ranked:
+        return network.ranked[key]
     plans = [plan_of(collective, name, len(groups[0]), root) for name in ALGORITHMS[collective]]
-    return sorted(((network.seconds(groups, [(plan, size_bytes)]), plan) for plan in plans), key=lambda pair: pair[0])
+    found = sorted(((network.seconds(groups, [(plan, size_bytes)]), plan) for plan in plans), key=lambda pair: pair[0])
+    if network.ranked is not None:
+        network.ranked[key] = found
+    return found

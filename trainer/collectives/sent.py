@@ -8,7 +8,7 @@ from math import ceil, log2
 
 from trainer.collectives.cost import bus_share, chunk_bytes
 from trainer.collectives.plans import plan_of
-from trainer.collectives.ported import Network, ranked, together
+from trainer.collectives.ported import Network, network_of, ranked, together
 from trainer.grid import AXES, MIRROR, Grid
 from trainer.memory.activations import hand_off_bytes
 from trainer.spec import JobSpec
@@ -25,6 +25,7 @@ def sent_bytes(spec: JobSpec) -> dict[str, int | None]:
 
     A collective that its backend carries out is counted as a ring: 2(N−1)/N of the array for an AllReduce, (N−1)/N else.
     """
+    network = network_of(spec)
     by_axis: dict[str, int | None] = dict.fromkeys(unknown_axes(spec))
     known: dict[tuple[str, str, int], int] = {}  # of one call; places of a pipeline have most in common
     for place in range(spec.grid.pp):
@@ -32,7 +33,7 @@ def sent_bytes(spec: JobSpec) -> dict[str, int | None]:
         for talk in talks(spec, place):
             key = talk.axis, talk.collective, talk.size_bytes
             if key not in known:
-                known[key] = _sent(spec, *key)
+                known[key] = _sent(spec, network, *key)
             own[talk.axis] += calls(spec, talk) * known[key]
         for axis, sent in own.items():
             if axis not in unknown_axes(spec) and sent:
@@ -40,11 +41,11 @@ def sent_bytes(spec: JobSpec) -> dict[str, int | None]:
     return dict(sorted(by_axis.items(), key=lambda item: (*AXES, MIRROR).index(item[0].split("×")[0])))
 
 
-def _sent(spec: JobSpec, axis: str, collective: str, size_bytes: int) -> int:
+def _sent(spec: JobSpec, network: Network, axis: str, collective: str, size_bytes: int) -> int:
     if collective == "send":
         return size_bytes
     ranks = len(Grid.of(spec.grid).groups(*axis.split("×"))[0])
-    name = _algorithm(spec, axis, ranks, collective, size_bytes)
+    name = _algorithm(spec, network, axis, ranks, collective, size_bytes)
     if ranks > MOST_PLANNED:
         share = _ALL_REDUCE_SHARE.get(name) if collective == "all_reduce" else None
         return round(size_bytes * (share(ranks) if share else bus_share(collective, ranks) or 0))
@@ -60,11 +61,11 @@ def _planned(collective: str, algorithm: str, ranks: int, size_bytes: int) -> in
     return max(by_source.values(), default=0)
 
 
-def _algorithm(spec: JobSpec, axis: str, ranks: int, collective: str, size_bytes: int) -> str:
+def _algorithm(spec: JobSpec, network: Network, axis: str, ranks: int, collective: str, size_bytes: int) -> str:
     name: str = getattr(spec.collectives, collective)
     if name not in ("auto", "backend"):
         return name
     if name == "backend" or spec.links.kind == "real" or ranks > MOST_PLANNED:
         return "ring"
-    network, groups = Network(spec), Grid.of(spec.grid).groups(*axis.split("×"))
-    return ranked(network, together(network, groups), collective, size_bytes)[0][1].algorithm
+    groups = together(network, Grid.of(spec.grid).groups(*axis.split("×")))
+    return ranked(network, groups, collective, size_bytes)[0][1].algorithm

@@ -67,8 +67,12 @@ class Ports:
             return 2 * source, 2 * target + 1
         return 2 * self._network(source), 2 * self._network(target) + 1
 
+    def of_server(self, rank: int) -> int:
+        """Which of its server's network ports it has."""
+        return self._local[rank] % self._per_server
+
     def _network(self, rank: int) -> int:
-        return self._ranks + self._placement.servers[rank] * self._per_server + self._local[rank] % self._per_server
+        return self._ranks + self._placement.servers[rank] * self._per_server + self.of_server(rank)
 
 
 class Links:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from trainer.schedules.actions import Do, Schedule
@@ -13,8 +14,9 @@ if TYPE_CHECKING:
     from trainer.spec import JobSpec  # which asks these schedules what fits
 
 
+@lru_cache(maxsize=8)  # a preview asks for the same one many times
 def schedule_of(spec: JobSpec) -> Schedule:
-    """Every pipeline rank's actions in one step of the job."""
+    """Every pipeline rank's actions in one step of the job. All who ask get the same lists: they are for reading."""
     given = spec.schedule
     if given.name == "csv":
         schedule = from_csv(given.csv)
@@ -23,8 +25,9 @@ def schedule_of(spec: JobSpec) -> Schedule:
     return split_backward(schedule) if given.split_backward else schedule
 
 
+@lru_cache(maxsize=8)
 def stages_of(spec: JobSpec) -> list[list[int]]:
-    """The stages that each rank of the pipeline holds."""
+    """The stages that each rank of the pipeline holds, for reading."""
     return [sorted({action.stage for action in actions}) for actions in _in_small(spec)]
 
 

@@ -8,7 +8,7 @@ from dashboard.charts.explain.remedy import Remedy
 from dashboard.charts.explain.seen import Seen
 from trainer import traffic
 from trainer.collectives.plans import ALGORITHMS, plan_of
-from trainer.collectives.ported import Network, ranked, repeated
+from trainer.collectives.ported import network_of, ranked, repeated
 from trainer.grid import Grid, averaging_axes
 from trainer.placement import slow_axes
 from trainer.spec import JobSpec
@@ -19,7 +19,7 @@ def step_ms(spec: JobSpec, algorithm: str, ranks: list[int], messages: Counter[i
 
     `messages` are sizes in bytes and how often each. "auto" is for each size what ranks choose.
     """
-    network, seconds = Network(spec), 0.0
+    network, seconds = network_of(spec), 0.0
     for size_bytes, count in messages.items():
         plan = (ranked(network, [ranks], "all_reduce", size_bytes)[0][1] if algorithm == "auto"
                 else plan_of("all_reduce", algorithm, len(ranks)))
