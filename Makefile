@@ -6,7 +6,7 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 BENCHES ?= start live overhead timeline views windows list pages
 
-.PHONY: help setup run test lint bench pictures browser axe readers lock clean
+.PHONY: help setup run test lint bench pictures browser axe plotly readers lock clean
 
 help:
 	@echo "make run     set up, start everything, print the address   (PORT=$(PORT))"
@@ -14,6 +14,7 @@ help:
 	@echo "make bench   set up, then the measurements: $(BENCHES)"
 	@echo "make pictures  every page in Chromium, into test-artifacts/look; the README's picture anew"
 	@echo "make setup   the Python environment in .venv, from requirements.lock"
+	@echo "make plotly  the charts' library in static/vendor, in the version of the plotly package"
 	@echo "make lock    new exact versions in requirements.lock, from pyproject.toml"
 	@echo "make clean   remove .venv and caches; runs and accounts in .lockstep stay"
 
@@ -70,6 +71,13 @@ axe:
 	@test -s $(AXE) || ! command -v npm >/dev/null || { mkdir -p $(dir $(AXE)) && \
 	  (cd $(dir $(AXE)) && npm pack --silent axe-core@$(AXE_VERSION) >/dev/null && tar -xzf axe-core-$(AXE_VERSION).tgz -O package/axe.min.js >axe.part \
 	    && mv axe.part axe.min.js && rm axe-core-$(AXE_VERSION).tgz) || echo "axe-core could not be fetched; its test is skipped." >&2; }
+
+# Plotly's bundle for the pages: its basic charts alone, a quarter of all, in the version of the plotly package.
+plotly: setup
+	@version=$$($(BIN)/python -m tests.plotly_version) && cd static/vendor/plotly && \
+	  npm pack --silent plotly.js-basic-dist-min@$$version >/dev/null && \
+	  tar -xzf plotly.js-basic-dist-min-$$version.tgz --strip-components=1 package/plotly-basic.min.js package/LICENSE && \
+	  rm plotly.js-basic-dist-min-$$version.tgz
 
 # HolisticTraceAnalysis, which a test has read our export and `bench analysis` measures beside ours; without it both say so.
 # It names JupyterLab among what it needs, so it lies apart from our packages, with what it truly imports beside them.

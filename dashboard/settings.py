@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from importlib import resources
-from pathlib import Path
 
 import dj_database_url
 from csp.constants import NONCE, NONE, SELF
@@ -141,7 +139,7 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-STATICFILES_DIRS = [ROOT / "static", ("vendor/plotly", Path(str(resources.files("plotly") / "package_data")))]
+STATICFILES_DIRS = [ROOT / "static"]
 
 
 def _static_version() -> str:

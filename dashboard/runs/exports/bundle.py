@@ -50,7 +50,7 @@ def data_address(data: bytes, kind: str) -> str:
 @cache
 def plotly() -> str:
     """Plotly as a script of the page."""
-    source = _text(settings.STATIC_URL + "vendor/plotly/plotly.min.js")
+    source = _text(settings.STATIC_URL + "vendor/plotly/plotly-basic.min.js")
     return "<script>" + source.replace("</script", r"<\/script") + "</script>\n"
 
 
