@@ -50,7 +50,8 @@ def _of_run(run: Run, reader: StoreReader, row: dict[str, Any]) -> dict[str, Any
 def _spans(reader: StoreReader, row: dict[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
     """Of the lanes that are drawn, the longest first, so that what is left out is what would be seen least."""
     found: list[dict[str, np.ndarray[Any, Any]]] = []
-    window = windows.window_of(reader, row["start_ns"], row["end_ns"] + 1, windows.MOST_PIXELS)
+    begin_ns, end_ns = int(row["start_ns"]), int(row["end_ns"])  # figures are floats
+    window = windows.window_of(reader, begin_ns, end_ns + 1, windows.MOST_PIXELS)
     for rank, columns, _ in windows.spans(reader, window):
         wanted = (columns["step"] == row["step"]) & np.isin(columns["lane"], DRAWN_LANES) & (columns["kind"] != Kind.WAIT)
         found.append({"rank": np.full(int(wanted.sum()), rank)} | {name: columns[name][wanted] for name in _COLUMNS[1:]})
