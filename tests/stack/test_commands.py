@@ -31,12 +31,18 @@ def manage(home: Path, *arguments: str, **environment: str) -> subprocess.Comple
     )
 
 
+def _heed_interrupts() -> None:
+    """A shell lets what it runs in the background ignore them, and all that these tests start with it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @contextmanager
 def a_waiting_launch(environment: dict[str, str], stderr: IO[str] | int) -> Iterator[subprocess.Popen[str]]:
     """`launch --wait` of a run that would take half an hour, in a session of its own as under a terminal."""
     command = [sys.executable, str(ROOT / "manage.py"), "launch", "pipeline-1f1b", "--set", "steps=2000", "--wait", "--json"]
     with subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=stderr, text=True, start_new_session=True
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=stderr, text=True, start_new_session=True,
+        preexec_fn=_heed_interrupts,
     ) as waiting:
         try:
             yield waiting
