@@ -35,9 +35,9 @@ JOBS = {
     "slices across servers": ("tensor-across-servers", {"steps": "4", "links.size_factor": "180"}),
     "stages far apart": ("pipeline-1f1b", FAR), "stages and copies": ("pipeline-x-data", FAR),
     "stages and copies at one port": ("pipeline-x-data", SHARED), "slices of stages": ("tensor-x-pipeline", SHARED | SLOWER),
-    "ZeRO-1": ("zero-1", FARTHER), "a ring of parts": ("ring-attention", FARTHER),
+    "ZeRO-1": ("zero-1", FARTHER), "a ring of parts": ("ring-attention", FARTHER | {"links.size_factor": "60"}),
     "experts": ("experts", FARTHER | SLOWER), "experts of copies": ("experts-x-data", FARTHER | SLOWER),
-    "a server of copies": ("parameter-server", FAR), "servers of two stages": ("pipeline-x-data", FAR | SERVED),
+    "a server of copies": ("parameter-server", FAR | {"steps": "2"}), "servers of two stages": ("pipeline-x-data", FAR | SERVED),
     "two to each other": ("everyone-to-everyone", FAR | {"grid.dp": "2", "batch": "16"}),
     "both ways": ("pipeline-dualpipe", SLOW), "both ways, far apart": ("pipeline-dualpipe", FAR),
 }
