@@ -13,7 +13,7 @@ import { MEAN_NS, dice, frames, makeRanks } from "./spans.js";
 import { frameGaps, median, nextFrame, quantile } from "./timing.js";
 
 const SEED = 5;
-const REDRAWS = 61;
+const REDRAWS = 241; // four seconds of panning, as for Plotly: by then both are compiled
 const CACHED_PANS = 60;
 const HITS = 200_000;
 const APPENDS = 400;

@@ -2,7 +2,7 @@
 
 import { median, timedWithFrame } from "./timing.js";
 
-const REDRAWS = 5;
+const REDRAWS = 15; // four seconds of panning
 const APPENDS = 3;
 
 function traces(allFrames) {
