@@ -32,6 +32,7 @@ def main() -> None:
                 }.items():
                     page.goto(stack.url + address)
                     if name == "compare":
+                        page.locator("[data-chart]").scroll_into_view_if_needed()  # a chart is drawn when it comes into sight
                         page.locator("[data-chart][data-drawn]").wait_for()
                     _take(page, f"{name}-{kind}")
                 _open(page, stack.url, narrow, kind, ids[0])
