@@ -38,24 +38,27 @@ def aligned(runs: list[Run], step: int | None = None) -> dict[str, Any]:
 
 
 def _of_run(run: Run, reader: StoreReader, row: dict[str, Any]) -> dict[str, Any]:
-    spans = _spans(reader, row)
+    """From the first span that is drawn on: a rank that is through with the step before may wait for this one long before."""
+    begin_ns, end_ns = int(row["start_ns"]), int(row["end_ns"])  # figures are floats
+    spans = _spans(reader, row["step"], begin_ns, end_ns)
+    if len(spans["rank"]):
+        begin_ns = int(spans["start_ns"].min())
+    spans["start_ns"] = spans["start_ns"] - begin_ns
     drawn = {name: column[:MOST_SPANS].tolist() for name, column in spans.items()}
     return {
-        "id": run.pk, "name": run.name, "ranks": run.spec.ranks, "length_ns": row["end_ns"] - row["start_ns"],
+        "id": run.pk, "name": run.name, "ranks": run.spec.ranks, "length_ns": end_ns - begin_ns,
         "bubble_share": row.get("bubble_share"), "is_paced": run.spec_json["pace"]["kind"] != "real",
         "spans": drawn, "left_out": max(0, len(spans["rank"]) - MOST_SPANS),
     }
 
 
-def _spans(reader: StoreReader, row: dict[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
+def _spans(reader: StoreReader, step: int, begin_ns: int, end_ns: int) -> dict[str, np.ndarray[Any, Any]]:
     """Of the lanes that are drawn, the longest first, so that what is left out is what would be seen least."""
     found: list[dict[str, np.ndarray[Any, Any]]] = []
-    begin_ns, end_ns = int(row["start_ns"]), int(row["end_ns"])  # figures are floats
     window = windows.window_of(reader, begin_ns, end_ns + 1, windows.MOST_PIXELS)
     for rank, columns, _ in windows.spans(reader, window):
-        wanted = (columns["step"] == row["step"]) & np.isin(columns["lane"], DRAWN_LANES) & (columns["kind"] != Kind.WAIT)
+        wanted = (columns["step"] == step) & np.isin(columns["lane"], DRAWN_LANES) & (columns["kind"] != Kind.WAIT)
         found.append({"rank": np.full(int(wanted.sum()), rank)} | {name: columns[name][wanted] for name in _COLUMNS[1:]})
     whole = {name: np.concatenate([one[name] for one in found] or [np.zeros(0)]) for name in _COLUMNS}
-    whole["start_ns"] = whole["start_ns"] - row["start_ns"]
     order = np.argsort(-whole["duration_ns"], kind="stable")
     return {name: column[order] for name, column in whole.items()}

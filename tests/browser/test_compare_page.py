@@ -47,7 +47,7 @@ def test_two_runs_stand_on_one_scale_under_one_cursor(page, log_in, live_server,
     expect(part("step")).to_have_value("6")
     expect(page.locator(".side-strips figure")).to_have_count(2)
     page.locator(".side-strips canvas").first.hover(position={"x": 72, "y": 10})
-    expect(part("cursor")).to_contain_text("after the step's start")
+    expect(part("cursor")).to_contain_text("after the step's first work")
     for words in page.locator(".side-at").all():
         expect(words).to_contain_text("rank 0 F")
     page.locator("[data-chart]").scroll_into_view_if_needed()  # it loads when it is seen

@@ -1,5 +1,5 @@
 /**
- * One step of several runs, one below the other on one scale of time, from each step's start; one cursor through all of
+ * One step of several runs, one below the other on one scale of time, from each step's first work on; one cursor through all of
  * them says what every rank does at that moment.
  */
 
@@ -157,7 +157,7 @@ export class SideBySide {
     if (!this.found?.runs.length) return;
     this.cursorNs = ns;
     this.draw();
-    setText(this.part("cursor"), ns === null ? "Point at a moment, or use the arrow keys." : `${durationNs(ns)} after the step's start`);
+    setText(this.part("cursor"), ns === null ? "Point at a moment, or use the arrow keys." : `${durationNs(ns)} after the step's first work`);
     this.found.runs.forEach((run, at) => setText(this.part("strips").children[at].querySelector(".side-at"), ns === null ? "" : doing(run, ns)));
   }
 }
