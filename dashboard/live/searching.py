@@ -11,12 +11,9 @@ import logging
 import struct
 from dataclasses import asdict
 
-from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.views.decorators.http import require_safe
 
-from dashboard.live.asked import NotUnderstood, let_keep, number
-from dashboard.runs.access import access
+from dashboard.live.asked import NotUnderstood, by_id_and_by_link, let_keep, number
 from dashboard.runs.models import Run
 from dashboard.runs.stored import store_of
 from trainer.trace.search import matches, search
@@ -27,17 +24,6 @@ from trainer.trace.store import StoreReader
 log = logging.getLogger(__name__)
 
 _MOST_SEGMENTS = 2**31
-
-
-@require_safe
-def run_search(request: HttpRequest, run_id: str) -> HttpResponse:
-    return _answer(request, access(request.user, run_id=run_id).run)
-
-
-@login_not_required
-@require_safe
-def shared_search(request: HttpRequest, token: str) -> HttpResponse:
-    return _answer(request, access(request.user, token=token).run)
 
 
 def _answer(request: HttpRequest, run: Run) -> HttpResponse:
@@ -55,6 +41,9 @@ def _answer(request: HttpRequest, run: Run) -> HttpResponse:
     found = search(reader, query, after)
     response = JsonResponse(asdict(found) | {"last": len(reader.segments), "complete": reader.manifest.complete})
     return response if found.unread else let_keep(response, reader)
+
+
+run_search, shared_search = by_id_and_by_link(_answer)
 
 
 def _of_segment(reader: StoreReader, query: SpanQuery, segment: int) -> HttpResponse:

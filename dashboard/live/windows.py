@@ -10,13 +10,10 @@ import re
 from dataclasses import astuple
 from typing import Any
 
-from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse, HttpResponseNotModified, JsonResponse
-from django.views.decorators.http import require_safe
 
 from dashboard.live import window_message
-from dashboard.live.asked import NotUnderstood, let_keep, number
-from dashboard.runs.access import access
+from dashboard.live.asked import NotUnderstood, by_id_and_by_link, let_keep, number
 from dashboard.runs.models import Run
 from dashboard.runs.stored import store_of
 from trainer.trace import windows
@@ -25,17 +22,6 @@ from trainer.trace.windows import MOST_PIXELS, Window
 
 LATEST_NS = 2**53
 _LANES = re.compile(r"(\d{1,7})-(\d{1,7})\Z", re.ASCII)
-
-
-@require_safe
-def run_window(request: HttpRequest, run_id: str) -> HttpResponse:
-    return _answer(request, access(request.user, run_id=run_id).run)
-
-
-@login_not_required
-@require_safe
-def shared_window(request: HttpRequest, token: str) -> HttpResponse:
-    return _answer(request, access(request.user, token=token).run)
 
 
 def _answer(request: HttpRequest, run: Run) -> HttpResponse:
@@ -51,6 +37,9 @@ def _answer(request: HttpRequest, run: Run) -> HttpResponse:
     response = HttpResponseNotModified() if is_same else _fresh(reader, window, found, last)
     response["ETag"] = tag
     return let_keep(response, reader)
+
+
+run_window, shared_window = by_id_and_by_link(_answer)
 
 
 def _fresh(reader: StoreReader, window: Window, found: list[Any], last: int) -> HttpResponse:

@@ -139,7 +139,7 @@ def test_an_interrupted_launch_leaves_the_run_to_the_stack(stack):
     with a_waiting_launch(stack.environment, stderr=subprocess.PIPE) as waiting:
         run_id = wait_for(lambda: stack.python("[run.pk for run in Run.objects.filter(state='running')]"), 60, "its run")[0]
         waiting.send_signal(signal.SIGINT)
-        out, progress = waiting.communicate(timeout=60)
+        out, progress = waiting.communicate(timeout=20)
     assert waiting.returncode == 130 and out == "" and "the run goes on" in progress
     assert stack.run(run_id)["state"] == "running"
     stack.stop_run(run_id)

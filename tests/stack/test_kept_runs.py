@@ -32,13 +32,19 @@ def stack(tmp_path):
         stack.close()
 
 
-def test_a_recorded_run_is_read_from_the_bucket_by_a_server_with_an_empty_home(stack, tmp_path):
+def recorded(stack):
+    """A run whose ranks are through, by a recorder that goes on."""
     (run_id,) = stack.make_runs()
     stack.start_recorder()
     ranks = Ranks(stack, run_id)
     ranks.work(50)
     ranks.close()
     stack.end(run_id)
+    return run_id, ranks
+
+
+def test_a_recorded_run_is_read_from_the_bucket_by_a_server_with_an_empty_home(stack, tmp_path):
+    run_id, ranks = recorded(stack)
     until("the run is in the bucket", lambda: stack.row(run_id)["kept_at"])
     until("its copy at home went", lambda: not store_folder(run_folder(stack.home, run_id)).exists(), seconds=90)
     env = stack.env | {"LOCKSTEP_HOME": str(tmp_path / "another")}
@@ -48,12 +54,7 @@ def test_a_recorded_run_is_read_from_the_bucket_by_a_server_with_an_empty_home(s
 
 def test_what_is_sealed_at_home_is_what_the_bucket_gets(stack):
     stack.env["LOCKSTEP_STORAGE_LOCAL_GB"] = "1"
-    (run_id,) = stack.make_runs()
-    stack.start_recorder()
-    ranks = Ranks(stack, run_id)
-    ranks.work(50)
-    ranks.close()
-    stack.end(run_id)
+    run_id, ranks = recorded(stack)
     assert_whole(stack, run_id, ranks)
     until("the run is in the bucket", lambda: stack.row(run_id)["kept_at"])
     assert store_folder(run_folder(stack.home, run_id)).exists()
