@@ -46,7 +46,7 @@ def opened(page: Page, long_run: tuple[BenchRun, int]) -> Iterator[Page]:
     page.on("console", lambda message: trouble.append(message.text) if "Content Security Policy" in message.text else None)
     page.add_init_script(WATCH_SHIFTS)
     page.goto(f"http://127.0.0.1:{port}/s/{run.token}/")
-    until(page, IS_READ)
+    until(page, f"{IS_READ} && window.lockstep.spans")  # before its first frame a page has not begun to read
     yield page
     assert not trouble, trouble
 

@@ -15,9 +15,12 @@ const LEAST_FOLLOWED_NS = 1.5e9;
 const MOST_FOLLOWED_NS = 30e9;
 
 export class Camera {
-  /** `onMove()` is called when the range in sight has changed, `onFollow()` when following begins or ends. */
-  constructor(trace, view, { onMove, onFollow }) {
-    Object.assign(this, { trace, view, onMove, onFollow });
+  /**
+   * `onMove()` is called when the range in sight has changed, `onFollow()` when following begins or ends. `hasEnded`: the run
+   * is over already, and what comes of it has only to be loaded.
+   */
+  constructor(trace, view, { hasEnded, onMove, onFollow }) {
+    Object.assign(this, { trace, view, hasEnded, onMove, onFollow });
     this.head = new Head();
     this.pace = new Pace();
     this.isGrowing = true;
@@ -123,7 +126,7 @@ export class Camera {
   /** As long as the visitor chose none, the scale shows a few steps. */
   #chooseScale() {
     const { sorted } = this.trace.steps;
-    if (this.hasChosenScale || sorted.length < 2) return;
+    if (this.hasEnded || this.hasChosenScale || sorted.length < 2) return; // a run that is over shows its last steps
     const stepNs = sorted[sorted.length - 1].startNs - sorted[sorted.length - 2].startNs;
     const wantedNs = Math.min(MOST_FOLLOWED_NS, Math.max(LEAST_FOLLOWED_NS, stepNs * FOLLOWED_STEPS));
     this.view.nsPerPx = wantedNs / this.view.widthPx;

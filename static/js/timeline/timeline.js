@@ -24,8 +24,8 @@ const FOLLOWED_MAP_MS = 250;
 const SHARES_MS = 120;
 
 export class Timeline extends EventTarget {
-  /** `parts`: elements scroller, stage, base, overlay, map, legend. */
-  constructor(parts, { ranks, grid = [], gridSizes = {}, stages = [], places = {}, colours, scheduler }) {
+  /** `parts`: elements scroller, stage, base, overlay, map, legend; `hasEnded`: the run is over already. */
+  constructor(parts, { ranks, grid = [], gridSizes = {}, stages = [], places = {}, hasEnded = false, colours, scheduler }) {
     super();
     Object.assign(this, { parts, colours, scheduler });
     this.trace = new Trace(ranks, grid, stages);
@@ -33,7 +33,7 @@ export class Timeline extends EventTarget {
     this.arrangement = new Arrangement({ ranks, grid, gridSizes, stages, places });
     this.hasChunks = stages.some((held) => held.length > 1) && !this.trace.isBothWays; // there the way says which
     this.view = new View();
-    this.camera = new Camera(this.trace, this.view, { onMove: () => this.#viewed(), onFollow: () => this.#tell("follow") });
+    this.camera = new Camera(this.trace, this.view, { hasEnded, onMove: () => this.#viewed(), onFollow: () => this.#tell("follow") });
     this.painter = new Painter(parts.base);
     this.overlay = new Overlay(parts.overlay);
     this.minimap = new Minimap(parts.map, this);

@@ -36,9 +36,9 @@ const searcher = (readBase) => {
  * `{timeline, place, reader, showFollowing, after}`: `showFollowing` shows that the run has ended, `after` is the cursor to
  * begin with.
  */
-export function makeStage(part, { ranks, grid, stages, places, spec }, { readBase, opening, hash, moreKeys = [] }) {
+export function makeStage(part, { ranks, grid, stages, places, spec, has_ended: hasEnded }, { readBase, opening, hash, moreKeys = [] }) {
   const parts = Object.fromEntries(PARTS.map((name) => [name, part(name)]));
-  const timeline = new Timeline(parts, { ranks, grid, gridSizes: spec.grid, stages, places, colours: new Colours(), scheduler: new Scheduler() });
+  const timeline = new Timeline(parts, { ranks, grid, gridSizes: spec.grid, stages, places, hasEnded, colours: new Colours(), scheduler: new Scheduler() });
   const interaction = new Interaction(timeline, part("announcer"));
   const table = new SpanTable(part("table"), part("table-toggle"), timeline);
   const fetchIdeal = idealFetcher(readBase, spec.pace.kind !== "real", timeline.trace);
