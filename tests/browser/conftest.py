@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
+from dashboard.charts import bubble, loss
 from dashboard.runs.ideal import ideal
 from tests.browser.chromium import ARTIFACTS, CHROMIUM_ARGS, chromium_path
 from tests.browser.timeline_server import RANKS, SPEC, STEPS, Server, html
@@ -79,8 +80,8 @@ def opened(page: Page, settings: Any) -> Iterator[Callable[..., Server]]:
 
     def open_page(run: dict[str, Any], can_change: bool = True, address: str = "") -> Server:
         logs = {f"/runs/abcdefghjk/logs/{rank}/": f"rank {rank} says hello" for rank in range(RANKS)}
-        chart = {f"/runs/abcdefghjk/charts/{name}.json": '{"figure": {"data": [{"x": [], "y": []}], "layout": {}}, "text": ""}'
-                 for name in ("loss", "bubble")}
+        chart = {f"/runs/abcdefghjk/charts/{name}.json": json.dumps(drawn.chart(SPEC, []).as_dict())
+                 for name, drawn in (("loss", loss), ("bubble", bubble))}
         simulated = {"/runs/abcdefghjk/ideal.json": json.dumps(ideal(SPEC, {}))}
         context = site({"/runs/abcdefghjk/": html(run, can_change), **logs, **chart, **simulated})
         url = context.__enter__()
