@@ -7,6 +7,8 @@ COPY requirements.lock .
 RUN pip install --disable-pip-version-check -r requirements.lock
 
 COPY . .
+RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev && python -m trainer.trace.packer.build \
+    && apt-get purge -y --auto-remove gcc libc6-dev && rm -rf /var/lib/apt/lists/*
 
 # Not root: a run's ranks are the user's own code and need no rights but the real-time class, which compose grants.
 RUN useradd --create-home --uid 1000 lockstep && install -d -o lockstep -m 700 /state

@@ -4,6 +4,7 @@ PYTHON ?= python3.11
 PORT ?= 8000
 BIN := .venv/bin
 INSTALLED := .venv/installed
+PACKER := trainer/trace/packer
 BENCHES ?= start live overhead timeline views windows list pages
 
 .PHONY: help setup run test lint bench pictures browser axe plotly readers lock clean
@@ -13,12 +14,12 @@ help:
 	@echo "make test    set up, then every check and test, with a real browser"
 	@echo "make bench   set up, then the measurements: $(BENCHES)"
 	@echo "make pictures  every page in Chromium, into test-artifacts/look; the README's picture anew"
-	@echo "make setup   the Python environment in .venv, from requirements.lock"
+	@echo "make setup   the Python environment in .venv, from requirements.lock; the packer of spans, compiled"
 	@echo "make plotly  the charts' library in static/vendor, in the version of the plotly package"
 	@echo "make lock    new exact versions in requirements.lock, from pyproject.toml"
 	@echo "make clean   remove .venv and caches; runs and accounts in .lockstep stay"
 
-setup: $(INSTALLED)
+setup: $(INSTALLED) $(PACKER)/built
 
 $(INSTALLED): requirements.lock
 	@command -v $(PYTHON) >/dev/null || { echo "Lockstep needs Python 3.11: install it, or say where it is with make PYTHON=/path/to/python3.11" >&2; exit 2; }
@@ -27,6 +28,11 @@ $(INSTALLED): requirements.lock
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --disable-pip-version-check --quiet -r requirements.lock
 	@touch $(INSTALLED)
+
+# What ranks record is packed by compiled code; where there is no compiler that is said, and Python does it.
+$(PACKER)/built: $(wildcard $(PACKER)/*.c $(PACKER)/*.h) $(PACKER)/build.py $(INSTALLED)
+	@echo "Compiling the packer of spans."
+	@! $(BIN)/python -m trainer.trace.packer.build || touch $@
 
 run: setup
 	@exec $(BIN)/python manage.py up --port $(PORT)
@@ -96,4 +102,4 @@ lock:
 	@sed -i -E 's/^(torch==[0-9.]+)\+.*/\1/; s|^#    pip-compile.*|#    make lock|' requirements.lock
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .hypothesis .pytest_cache .import_linter_cache test-artifacts
+	rm -rf $(PACKER)/built $(PACKER)/*.so .venv .mypy_cache .ruff_cache .hypothesis .pytest_cache .import_linter_cache test-artifacts

@@ -6,12 +6,13 @@ clock on the wall does not. But even a processor's speed changes by a third whil
 compared only with one right beside it: bare and recorded ones in turn, thousands of times, in either order. The
 figure is the median of all pairs, as a share of the bare step.
 
-Ours has a second part: the loop waits for Python's global lock while the thread behind it converts what was recorded and
-sends it, every 100 ms. That is the time in which the loop's thread did not run, less what it is without a recorder; the
+Ours has a second part: the loop waits for Python's global lock while the thread behind it makes frames of what was recorded
+and sends them, every 100 ms. That is the time in which the loop's thread did not run, less what it is without a recorder; the
 real-time class, where it may be had, keeps everybody else out of it. `ours_percent` is both parts. The thread's own
 CPU time, on another core if there is one, is given beside them. `clocks_percent` is what reading the clock twice a span
-takes by itself: no recorder of spans can do with less. torch.profiler and viztracer are given for what they take in the
-loop alone: not to start, stop, convert and save, for which they take seconds.
+takes from Python, and `added_loop_percent` the loop's part where every span is like none before, so that tracepoints are
+of no use. torch.profiler and viztracer are given for what they take in the loop alone: not to start, stop, convert and
+save, for which they take seconds.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ import torch
 from torch import nn
 from torch.profiler import ProfilerActivity
 
-from trainer.trace.columns import Row
+from trainer.trace import packer
 from trainer.trace.frame import NONE
 from trainer.trace.kinds import Kind
+from trainer.trace.row import Recorder
 from trainer.trace.sinks import RedisSink
 from trainer.trace.writer import Writer
 
@@ -47,21 +49,20 @@ STRETCHES, STRETCH_STEPS = 20, 250  # a quarter of a second: two flushes and mor
 PROFILED_STEPS = 20  # torch.profiler takes milliseconds to start: it is compared by so many steps at once
 PROFILED_PAIRS = 150
 
-Add = Callable[[Row], None]
 Step = Callable[[], None]
 FORWARD = Kind.FORWARD  # a member of an Enum is slow to look up
 
 
 class Loop:
-    """Twenty layers a step, of so many rows that it takes a millisecond here."""
+    """Twenty layers a step, of so many rows that it takes a millisecond here when nothing disturbs it."""
 
     def __init__(self) -> None:
         layers = [nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU()) for _ in range(SPANS_A_STEP)]
-        self._layers = [(f"F{number}", layer) for number, layer in enumerate(layers)]
+        self._layers = list(enumerate(layers))
         rows = 8
         while True:
             self._inputs = torch.randn(rows, WIDTH)
-            seconds = median(cpu_ns(self.bare) for _ in range(100)) / 1e9
+            seconds = min(cpu_ns(self.bare) for _ in range(200)) / 1e9  # as long as others leave it alone
             if seconds > 0.9 * STEP_SECONDS:
                 return
             rows = round(rows * min(2.0, max(1.05, STEP_SECONDS / seconds)))
@@ -79,13 +80,31 @@ class Loop:
             activations = layer(activations)
             monotonic_ns()
 
-    def recorded(self, add: Add) -> None:
-        """As an executor records its actions."""
-        activations = self._inputs
-        for name, layer in self._layers:
-            start_ns = monotonic_ns()
-            activations = layer(activations)
-            add((FORWARD, start_ns, monotonic_ns(), 7, 0, 0, NONE, NONE, NONE, name, ""))
+    def recorded(self, recorder: Recorder) -> Step:
+        """The step that records every layer, by tracepoints, as the probe of optimizers does."""
+        layers = [(recorder.tracepoint(FORWARD, f"F{number}", micro_batch=0, stage=0), layer) for number, layer in self._layers]
+
+        def step() -> None:
+            activations = self._inputs
+            for tracepoint, layer in layers:
+                tracepoint.start()
+                activations = layer(activations)
+                tracepoint.end(7)
+
+        return step
+
+    def added(self, recorder: Recorder) -> Step:
+        """The same by `add`, for spans that are never alike."""
+        add = recorder.add
+
+        def step() -> None:
+            activations = self._inputs
+            for number, layer in self._layers:
+                start_ns = monotonic_ns()
+                activations = layer(activations)
+                add(FORWARD, start_ns, monotonic_ns(), 7, 0, 0, NONE, NONE, number, "F", "")
+
+        return step
 
 
 def cpu_ns(step: Step) -> int:
@@ -107,8 +126,8 @@ def compared(bare: Step, recorded: Callable[[], int], pairs: int) -> list[float]
     return sorted(shares)
 
 
-def ours_in_loop(loop: Loop, writer: Writer) -> list[float]:
-    return compared(loop.bare, lambda: cpu_ns(lambda: loop.recorded(writer.add)), PAIRS)
+def in_loop(loop: Loop, step: Step) -> list[float]:
+    return compared(loop.bare, lambda: cpu_ns(step), PAIRS)
 
 
 class Stretch(NamedTuple):
@@ -172,19 +191,20 @@ def measure(redis_url: str, folder: Path) -> dict[str, Any]:
     alone = stretches(loop.bare)
     others = {"torch_profiler": torch_profiler_in_loop(loop), "viztracer": viztracer_in_loop(loop, folder)}
     here = Writer(0, RedisSink(redis_url, "overhead"), folder / "spill-0", zero_ns=1)
-    clocks = compared(loop.bare, lambda: cpu_ns(loop.timed), PAIRS)
-    in_loop = ours_in_loop(loop, here)
-    with_it = stretches(lambda: loop.recorded(here.add), here)
+    recorded = loop.recorded(here)
+    clocks, ours, added = (in_loop(loop, step) for step in (loop.timed, recorded, loop.added(here)))
+    with_it = stretches(recorded, here)
     here.close()
     away = Writer(1, RedisSink("redis://127.0.0.1:1/0", "overhead"), folder / "spill-1", zero_ns=1)
-    without_redis = stretches(lambda: loop.recorded(away.add), away)
+    without_redis = stretches(loop.recorded(away), away)
     away.close(0.1)
-    low, own, high = quantiles(in_loop, n=4)
+    low, own, high = quantiles(ours, n=4)
     waited = {"ours": with_it.waited - alone.waited, "ours_away": without_redis.waited - alone.waited}
     return {
         **{f"{name}_percent": _percent(own + max(0.0, share)) for name, share in waited.items()},
         **{f"{name}_percent": _percent(median(shares)) for name, shares in others.items()},
         "clocks_percent": _percent(median(clocks)),
+        "added_loop_percent": _percent(median(added)),
         "ours_loop_percent": _percent(own),
         "ours_loop_quartiles_percent": [_percent(low), _percent(high)],
         "ours_waiting_percent": _percent(waited["ours"]),
@@ -193,6 +213,7 @@ def measure(redis_url: str, folder: Path) -> dict[str, Any]:
         "step_cpu_ms": round(median(cpu_ns(loop.bare) for _ in range(200)) / 1e6, 3),
         "spans_a_step": SPANS_A_STEP,
         "scheduling": scheduling,
+        "is_compiled": packer.IS_COMPILED,
     }
 
 

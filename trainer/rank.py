@@ -80,7 +80,7 @@ def _run(job: RankJob, spec: JobSpec, control: Control, training: Training, writ
     if spec.collectives.own:
         own = OwnCollectives(spec.collectives.model_dump(), writer.add, lambda text: writer.mark("algorithm", text), links)
     collectives = CollectiveProbe(writer.add, _names(groups), current.get, own)
-    optimizers = OptimizerProbe(writer.add, current.get)
+    optimizers = OptimizerProbe(writer, current.get)
     optimizers.install()
     faults = RankFaults(spec, job.rank, job.life.reached_step)
     training.connect(groups, letters, clock.run_clock, writer, links, faults.slowness)

@@ -35,9 +35,9 @@ from trainer.splits.norm import GradientNorm
 from trainer.splits.pipeline import PipelineRank
 from trainer.splits.run_clock import RunClock
 from trainer.splits.stage import StageSplit
-from trainer.trace.columns import Row
 from trainer.trace.frame import NONE
 from trainer.trace.kinds import Kind
+from trainer.trace.row import Add
 from trainer.trace.writer import Writer
 
 
@@ -76,7 +76,7 @@ class Training:
         self.letters = messages = self._messages(letters, clock, writer.add, links)
         self.memory = StageMemory(self.modules, chunks, self._fed_here(), messages, writer.counter, self._device)
         self._rank = PipelineRank(self._actions, chunks, self._homes, self._address.pp, messages, Pacer(self.spec, slowness),
-                                  Stopwatch(self._device), self.memory, writer.add)
+                                  Stopwatch(self._device), self.memory, writer)
         self._recipe = Recipe(self.spec, list(self.copies.owned.values()), self._gradient_norm())
 
     def step(self, step: int) -> None:
@@ -84,7 +84,7 @@ class Training:
         began_ns = time.monotonic_ns()
         inputs, targets = self._samples(step)
         loaded_ns = time.monotonic_ns()
-        self._writer.add((Kind.DATA, began_ns, loaded_ns, step, NONE, NONE, NONE, NONE, NONE, self.spec.data, ""))
+        self._writer.add(Kind.DATA, began_ns, loaded_ns, step, NONE, NONE, NONE, NONE, NONE, self.spec.data, "")
         self._split.begin(step)
         loss = self._rank.step(step, inputs, targets)
         averaged = None
@@ -98,7 +98,7 @@ class Training:
             averaged.wait()
         ended_ns = time.monotonic_ns()
         # It starts where loading ends: spans of one lane do not overlap.
-        self._writer.add((Kind.STEP, loaded_ns, ended_ns, step, NONE, NONE, NONE, NONE, NONE, f"step {step}", ""))
+        self._writer.add(Kind.STEP, loaded_ns, ended_ns, step, NONE, NONE, NONE, NONE, NONE, f"step {step}", "")
         if not speaks_for_its_stages(self.spec, self._address):
             return
         self._split.count(self._writer.counter, step, ended_ns)
@@ -182,7 +182,7 @@ class Training:
     def _chunk(self, stage: int, replica: Replica, loss: Callable[[Tensor, Tensor], Tensor]) -> Chunk:
         return Chunk(stage, len(self._layers), self._actions, replica, loss, mixed=self.spec.precision == "bf16")
 
-    def _messages(self, letters: dict[str, dist.ProcessGroup], clock: RunClock, add: Callable[[Row], None],
+    def _messages(self, letters: dict[str, dist.ProcessGroup], clock: RunClock, add: Add,
                   links: Links | None) -> Messages:
         shape = self._split.hand_off_shape(self._model)
         return Messages(shape, DTYPES[self.spec.precision], self._device, clock, add, letters, self._pipeline, "pp",

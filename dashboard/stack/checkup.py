@@ -24,6 +24,7 @@ from dashboard.stack import valkey
 from dashboard.stack.files import running
 from dashboard.stack.health import recorder_pid
 from trainer.privileges import realtime_refusal
+from trainer.trace import packer
 
 OK, WARN, FAIL = "ok", "warn", "fail"
 _GIB = 1 << 30
@@ -40,7 +41,7 @@ class Finding:
 def examine(port: int) -> Iterator[Finding]:
     """All checks, in the order in which a person would mend things."""
     checks: tuple[Callable[[], Finding], ...] = (
-        _python, _packages, _torch, _home, _storage, _database, _redis, lambda: _port(port), _worker, _recorder,
+        _python, _packages, _torch, _home, _storage, _database, _redis, lambda: _port(port), _worker, _recorder, _packer,
         _realtime, _cores, _memory, _gpus, _chromium,
     )
     for check in checks:
@@ -175,6 +176,13 @@ def _recorder() -> Finding:
     if pid is None:
         return Finding("recorder", WARN, "none is there; runs would be live but not kept", advice)
     return Finding("recorder", OK, f"process {pid}")
+
+
+def _packer() -> Finding:
+    if packer.IS_COMPILED:
+        return Finding("packer of spans", OK, "compiled")
+    return Finding("packer of spans", WARN, "not compiled; recording takes a job several times as long",
+                   "Install a C compiler and Python's headers (gcc, python3.11-dev), then run `make setup`.")
 
 
 def _realtime() -> Finding:

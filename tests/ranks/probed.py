@@ -14,9 +14,9 @@ from trainer.emulate.links import Links
 from trainer.job import RankJob
 from trainer.probes.c10d import CollectiveProbe
 from trainer.spec import CollectivesSpec, parse
-from trainer.trace.columns import Row
 from trainer.trace.in_order import InOrder
 from trainer.trace.kinds import Kind, Lane
+from trainer.trace.row import Rows
 
 
 class Probed:
@@ -34,10 +34,10 @@ class Probed:
         dist.init_process_group("gloo", store=self.store, rank=job.rank, world_size=self.ranks,
                                 timeout=timedelta(seconds=timeout_seconds))
         assert dist.group.WORLD is not None
-        self.rows, self.steps, self.said = list[Row](), list[Row](), list[str]()
+        self.rows, self.steps, self.said = Rows(), Rows(), list[str]()
         self.choices: dict[str, Any] = CollectivesSpec().model_dump()
-        own = OwnCollectives(self.choices, InOrder(self.steps.append, Lane.POINT_TO_POINT), self.said.append, links)
-        self.probe = CollectiveProbe(self.rows.append, {dist.group.WORLD.group_name: "everyone"}, lambda: 5, own)
+        own = OwnCollectives(self.choices, InOrder(self.steps.add, Lane.POINT_TO_POINT), self.said.append, links)
+        self.probe = CollectiveProbe(self.rows.add, {dist.group.WORLD.group_name: "everyone"}, lambda: 5, own)
         self.probe.install()
 
     def seen(self) -> list[tuple[Kind, int]]:

@@ -21,8 +21,9 @@ from trainer.job import Control, RankJob
 from trainer.probes.c10d import CollectiveProbe
 from trainer.probes.optimizer import OptimizerProbe
 from trainer.spec import GridSpec, JobSpec, Perceptron
-from trainer.trace.columns import Row
 from trainer.trace.kinds import Kind
+from trainer.trace.packer.plain import Packer
+from trainer.trace.row import Rows
 
 pytestmark = [pytest.mark.ranks, pytest.mark.timed]
 
@@ -40,8 +41,8 @@ class Probed:
                               master_listen_fd=job.rendezvous_fd if job.rank == 0 else None)
         dist.init_process_group("gloo", store=store, rank=job.rank, world_size=RANKS, timeout=timedelta(seconds=20))
         assert dist.group.WORLD is not None
-        self.rank, self.rows = job.rank, list[Row]()
-        self.probe = CollectiveProbe(self.rows.append, {dist.group.WORLD.group_name: "everyone"}, lambda: 5)
+        self.rank, self.rows = job.rank, Rows()
+        self.probe = CollectiveProbe(self.rows.add, {dist.group.WORLD.group_name: "everyone"}, lambda: 5)
         self.probe.install()
 
     def seen(self) -> list[tuple[Kind, int]]:
@@ -124,8 +125,8 @@ def frameworks(job: RankJob, control: Control) -> int:
     assert (summed + 0).tolist() == [2, 2, 2]
     assert probed.seen() == [(Kind.ALL_REDUCE, 12)]
 
-    optimizer_rows: list[Row] = []
-    optimizer_probe = OptimizerProbe(optimizer_rows.append, lambda: 5)
+    packer = Packer()
+    optimizer_probe = OptimizerProbe(packer, lambda: 5)
     optimizer_probe.install()
     model = DistributedDataParallel(torch.nn.Linear(4, 4))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -135,10 +136,10 @@ def frameworks(job: RankJob, control: Control) -> int:
     assert probed.seen() == [(Kind.ALL_REDUCE, 20 * 4)]
     assert model.module.weight.grad is not None
     assert model.module.weight.grad[0].tolist() == [1, 1, 1, 1], "the mean of 0 and 2"
-    assert [(row[0], row[3], row[9]) for row in optimizer_rows] == [(Kind.OPTIMIZER, 5, "SGD")]
+    assert [(row[0], row[3], row[9]) for row in packer.rows] == [(Kind.OPTIMIZER, 5, "SGD")]
     optimizer_probe.remove()
     optimizer.step()
-    assert len(optimizer_rows) == 1
+    assert len(packer) == 1
     return 0
 
 

@@ -22,8 +22,8 @@ from trainer.probes.c10d import CollectiveProbe
 from trainer.spec import GridSpec, JobSpec
 from trainer.splits.peers import Peers
 from trainer.splits.tensor import ColumnLinear, Region, RowLinear
-from trainer.trace.columns import Row
 from trainer.trace.kinds import Kind
+from trainer.trace.row import Rows
 
 pytestmark = pytest.mark.ranks
 
@@ -46,8 +46,8 @@ def both(job: RankJob, control: Control) -> int:
     parallelize_module(theirs, DeviceMesh("cpu", list(range(RANKS))), {"0": ColwiseParallel(), "2": RowwiseParallel()})
     region = Region(Peers(RANKS, job.rank, dist.group.WORLD), sequence_parallel=False)
     ours[0], ours[2] = ColumnLinear(ours[0], region), RowLinear(ours[2], region)
-    rows: list[Row] = []
-    probe = CollectiveProbe(rows.append, {}, lambda: 0)
+    rows = Rows()
+    probe = CollectiveProbe(rows.add, {}, lambda: 0)
     probe.install()
     results = []
     for layers in (theirs, ours):

@@ -29,7 +29,7 @@ class Ranks:
         for step in range(self.steps, self.steps + steps):
             for rank, writer in enumerate(self.writers):
                 for row in gpipe_rows(rank, step, forward_ns=20 * MS, backward_ns=40 * MS):
-                    writer.add(row)
+                    writer.add(*row)
             self.writers[-1].counter("loss", 4.0 - step / 1000, step=step, at_ns=0)
         self.steps += steps
 

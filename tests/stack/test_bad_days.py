@@ -140,7 +140,7 @@ writer = Writer(0, RedisSink(sys.argv[1], sys.argv[2]), Path(sys.argv[3]), flush
 writer.set_zero(0)
 for step in itertools.count():
     for row in gpipe_rows(0, step):
-        writer.add(row)
+        writer.add(*row)
     if step % 50 == 0:
         writer.flush()
 """

@@ -189,7 +189,7 @@ def test_a_run_of_which_a_rank_died_is_sealed_with_its_last_step_flagged(recordi
     ranks = Ranks(recording, run_id)
     ranks.work(3)
     for row in gpipe_rows(0, 3, forward_ns=20 * MS, backward_ns=40 * MS)[:4]:
-        ranks.writers[0].add(row)
+        ranks.writers[0].add(*row)
     ranks.close()
     recording.end(run_id)
     row = recording.wait_until_sealed(run_id)

@@ -43,7 +43,7 @@ def work(writer, spans, from_step):
     while spans > 0:
         rows = gpipe_rows(0, step)
         for row in rows:
-            writer.add(row)
+            writer.add(*row)
         spans, step = spans - len(rows), step + 1
     writer.flush(60)
     return step

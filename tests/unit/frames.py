@@ -7,9 +7,10 @@ import random
 import numpy as np
 
 from trainer.trace import columns
-from trainer.trace.columns import CounterRow, MarkRow, Row, Strings
+from trainer.trace.columns import CounterRow, MarkRow, Strings
 from trainer.trace.frame import Frame
 from trainer.trace.kinds import Kind
+from trainer.trace.row import Row
 
 Span = tuple[object, ...]
 

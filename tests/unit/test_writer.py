@@ -11,8 +11,9 @@ from tests.unit.baskets import ZERO_NS, Basket, bytes_of, row
 from trainer.trace import outbox as outbox_module
 from trainer.trace.frame import decode
 from trainer.trace.outbox import Outbox
+from trainer.trace.row import MOST_ROWS
 from trainer.trace.sinks import FileSink, read_frames, resend_spill
-from trainer.trace.writer import MOST_SPANS_A_FRAME, Writer
+from trainer.trace.writer import Writer
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def short_pauses(monkeypatch):
 def test_a_flush_sends_what_was_added_without_being_asked(spill):
     basket = Basket()
     writer = Writer(0, basket, spill, flush_ms=5, zero_ns=ZERO_NS)
-    writer.add(row(0))
+    writer.add(*row(0))
     assert basket.took.wait(5)
     writer.close(5)
     assert basket.steps == [0]
@@ -42,19 +43,19 @@ def test_what_is_recorded_during_a_flush_waits_for_the_next(spill):
         def send(self, frame):
             super().send(frame)
             if len(self.frames) < 20:
-                writer.add(row(len(self.frames)))
+                writer.add(*row(len(self.frames)))
 
     basket = Slow()
     writer = Writer(0, basket, spill, flush_ms=3_600_000, zero_ns=ZERO_NS)
-    writer.add(row(0))
+    writer.add(*row(0))
     writer._flush()
     assert basket.steps == [0]
     writer._flush()
     assert basket.steps == [0, 1]
-    for step in range(MOST_SPANS_A_FRAME + 1):
-        writer.add(row(step))
+    for step in range(MOST_ROWS + 1):
+        writer.add(*row(step))
     writer._flush()
-    assert [len(frame.spans["step"]) for frame in basket.frames[2:]] == [MOST_SPANS_A_FRAME, 3]
+    assert [len(frame.spans["step"]) for frame in basket.frames[2:]] == [MOST_ROWS, 3]
     writer.close(5)
 
 
@@ -64,7 +65,7 @@ def test_every_span_of_several_threads_arrives_once_and_numbers_count_up_by_one(
 
     def work(first):
         for step in range(first, first + 20_000):
-            writer.add(row(step))
+            writer.add(*row(step))
 
     threads = [threading.Thread(target=work, args=(first,)) for first in (0, 20_000, 40_000)]
     for thread in threads:
@@ -74,7 +75,7 @@ def test_every_span_of_several_threads_arrives_once_and_numbers_count_up_by_one(
     writer.close(30)
     assert sorted(basket.steps) == list(range(60_000))
     assert basket.numbers == list(range(1, len(basket.frames) + 1))
-    assert max(len(frame.spans["kind"]) for frame in basket.frames) <= MOST_SPANS_A_FRAME
+    assert max(len(frame.spans["kind"]) for frame in basket.frames) <= MOST_ROWS
     before = 0
     for frame in basket.frames:
         assert frame.spans_before == before and frame.rank == 3
@@ -85,7 +86,7 @@ def test_every_span_of_several_threads_arrives_once_and_numbers_count_up_by_one(
 def test_nothing_is_sent_before_the_zero_is_known(spill):
     basket = Basket()
     writer = Writer(0, basket, spill, flush_ms=1)
-    writer.add(row(0, start_ns=ZERO_NS + 5))
+    writer.add(*row(0, start_ns=ZERO_NS + 5))
     assert not basket.took.wait(0.05)
     writer.set_zero(ZERO_NS)
     assert basket.took.wait(5)
@@ -112,7 +113,7 @@ def test_while_the_sink_is_away_frames_lie_on_disk_and_leave_in_order_when_it_is
     writer = Writer(0, basket, spill, flush_ms=1, zero_ns=ZERO_NS)
     for part in range(10):
         for step in range(20 * part, 20 * part + 20):
-            writer.add(row(step))
+            writer.add(*row(step))
         until("they lie on disk", lambda part=part: len(spilled_steps(spill)) == 20 * part + 20, seconds=5)
     assert spilled_steps(spill) == list(range(200)) and len(list(read_frames(spill))) >= 10
     basket.is_away = False
@@ -139,7 +140,7 @@ def test_a_writer_that_closes_while_the_sink_is_away_leaves_everything_in_the_sp
     basket.is_away = True
     writer = Writer(0, basket, spill, flush_ms=1, zero_ns=ZERO_NS)
     for step in range(5_000):
-        writer.add(row(step))
+        writer.add(*row(step))
     began = time.monotonic()
     writer.close(0.2)
     assert time.monotonic() - began < 20, "it does not wait for the sink"
@@ -189,14 +190,14 @@ def test_dropped_spans_are_told_in_the_next_frame(spill):
 
 @pytest.mark.parametrize("bad", [
     (99, 1, 2, 0, 0, 0, -1, -1, -1, "", ""), (1, 2, 1, 0, 0, 0, -1, -1, -1, "", ""), (1, "x", 2, 0, 0, 0, -1, -1, -1, "", ""),
-    (1, 1, 2, 2**40, 0, 0, -1, -1, -1, "", ""), (1, 1, 2, 0, 0, 0, -1, -1, -1, None, ""), (1, 1), None,
+    (1, 1, 2, 2**40, 0, 0, -1, -1, -1, "", ""), (1, 1, 2, 0, 0, 0, -1, -1, -1, None, ""), (1, 1), (),
 ])
 def test_a_row_that_cannot_be_written_is_counted_and_the_others_go(spill, bad):
     basket = Basket()
     writer = Writer(0, basket, spill, flush_ms=10_000, zero_ns=ZERO_NS)
-    writer.add(row(0))
-    writer.add(bad)
-    writer.add(row(1))
+    writer.add(*row(0))
+    writer.add(*bad)
+    writer.add(*row(1))
     writer.close(5)
     (frame,) = basket.frames
     assert frame.spans["step"].tolist() == [0, 1] and frame.spans_dropped == 1
@@ -214,9 +215,9 @@ def test_a_sink_that_fails_in_an_unknown_way_does_not_end_the_thread(spill):
 
     odd = Odd()
     writer = Writer(0, odd, spill, flush_ms=1, zero_ns=ZERO_NS)
-    writer.add(row(0))
+    writer.add(*row(0))
     assert odd.has_failed.wait(5)
-    writer.add(row(1))
+    writer.add(*row(1))
     writer.close(5)
     assert odd.steps == [0, 1]
 
@@ -224,7 +225,7 @@ def test_a_sink_that_fails_in_an_unknown_way_does_not_end_the_thread(spill):
 def test_a_forked_child_sends_nothing_of_its_parents(spill, tmp_path):
     sink = FileSink(tmp_path / "out.frames")
     writer = Writer(0, sink, spill, flush_ms=10_000, zero_ns=ZERO_NS)
-    writer.add(row(0))
+    writer.add(*row(0))
     child = os.fork()
     if child == 0:
         writer.close(1)

@@ -19,7 +19,7 @@ def test_times_are_on_the_runs_clock(tmp_path):
     writer = Writer(0, FileSink(tmp_path / "frames"), tmp_path / "spill", flush_ms=10_000)
     writer.set_clock(SteadyClock.of(Line(at_ns=0, offset_ns=-500, uncertainty_ns=20.0)))
     writer.set_zero(ZERO_NS)
-    writer.add((Kind.SEND, ZERO_NS + 600, ZERO_NS + 900, 1, 2, 3, 1, 4096, 5, "F2 →", "pp"))
+    writer.add(Kind.SEND, ZERO_NS + 600, ZERO_NS + 900, 1, 2, 3, 1, 4096, 5, "F2 →", "pp")
     writer.counter("loss", 2.5, step=1, at_ns=ZERO_NS + 700)
     writer.mark("zero", "123", at_ns=ZERO_NS + 500)
     writer.close(5)
@@ -36,7 +36,7 @@ def test_a_clock_that_drifts_is_put_right_at_both_ends_of_a_span(tmp_path):
     writer.set_clock(SteadyClock.of(line))
     writer.set_zero(ZERO_NS)
     start_ns, end_ns = ZERO_NS + 1_000_000_000, ZERO_NS + 3_000_000_000
-    writer.add((Kind.ALL_REDUCE, start_ns, end_ns, 1, 2, 3, 1, 4096, 5, "", "dp"))
+    writer.add(Kind.ALL_REDUCE, start_ns, end_ns, 1, 2, 3, 1, 4096, 5, "", "dp")
     writer.counter("loss", 2.5, step=1, at_ns=end_ns)
     writer.close(5)
     (frame,) = frames_in(tmp_path / "frames")

@@ -21,7 +21,7 @@ from trainer.collectives.own import OwnCollectives
 from trainer.collectives.plans import ALGORITHMS
 from trainer.probes.c10d import CollectiveProbe
 from trainer.spec import CollectivesSpec
-from trainer.trace.columns import Row
+from trainer.trace.row import Rows
 
 RANKS = 4
 BACKEND = "backend"
@@ -41,9 +41,9 @@ def _rank(rank: int, port: int) -> None:
     store = dist.TCPStore("127.0.0.1", port, RANKS + 1, is_master=False)
     dist.init_process_group("gloo", store=dist.PrefixStore("torch", store), rank=rank, world_size=RANKS,
                             timeout=timedelta(seconds=60))
-    rows: list[Row] = []
+    rows = Rows()
     choices: dict[str, Any] = CollectivesSpec().model_dump()
-    probe = CollectiveProbe(rows.append, {}, lambda: 0, OwnCollectives(choices, rows.append, lambda text: None))
+    probe = CollectiveProbe(rows.add, {}, lambda: 0, OwnCollectives(choices, rows.add, lambda text: None))
     probe.install()
     found = {name: _measure(choices, rows, *sizes) for name, sizes in ROUNDS.items()}
     probe.remove()
@@ -53,7 +53,7 @@ def _rank(rank: int, port: int) -> None:
     dist.destroy_process_group()
 
 
-def _measure(choices: dict[str, Any], rows: list[Row], size_bytes: int, rounds: int) -> dict[str, float]:
+def _measure(choices: dict[str, Any], rows: Rows, size_bytes: int, rounds: int) -> dict[str, float]:
     taken: dict[str, list[float]] = defaultdict(list)
     array = torch.empty(size_bytes // 4)
     for number in range(rounds + 3):  # of which three to warm up

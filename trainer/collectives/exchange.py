@@ -20,9 +20,9 @@ from torch import Tensor
 from trainer.collectives.memory import Memory
 from trainer.collectives.plans.plan import Move, Plan, Turn
 from trainer.emulate.links import Links, sleep_until
-from trainer.trace.columns import Row
 from trainer.trace.frame import NONE
 from trainer.trace.kinds import Kind
+from trainer.trace.row import Add
 
 SEGMENT_BYTES = 1 << 20  # a longer message goes in several, so that one is added up while the next is on its way
 FIRST_TAG = 1 << 30  # other messages of the same group have smaller ones
@@ -82,7 +82,7 @@ class Exchange:
     With `links` a message arrives when they say so, and its receiver's next step is taken to begin at that moment.
     """
 
-    def __init__(self, group: dist.ProcessGroup, add: Callable[[Row], None], links: Links | None = None):
+    def __init__(self, group: dist.ProcessGroup, add: Add, links: Links | None = None):
         self.place, self.size = group.rank(), group.size()
         self.ranks = dist.get_process_group_ranks(group)
         self._backend: Any = group._get_backend(torch.device("cpu"))
@@ -160,7 +160,7 @@ class Exchange:
     def _record(self, kind: Kind, start_ns: int, end_ns: int, message: _Message, name: str, trip: Trip, number: int) -> None:
         if self._links is not None:
             name = f"{name} · {self._links.word(message.peer)}"
-        self._add((kind, start_ns, end_ns, trip.step, NONE, NONE, message.peer, message.whole.nbytes, number, name, trip.axis))
+        self._add(kind, start_ns, end_ns, trip.step, NONE, NONE, message.peer, message.whole.nbytes, number, name, trip.axis)
 
 
 def _overlap(turn: Turn) -> bool:

@@ -22,7 +22,7 @@ from trainer.emulate.link_classes import LOOPBACK
 from trainer.emulate.links import Links
 from trainer.grid import AXES, Grid
 from trainer.probes.c10d import Call
-from trainer.trace.columns import Row
+from trainer.trace.row import Add
 
 
 class OwnCollectives:
@@ -32,7 +32,7 @@ class OwnCollectives:
     not, in the caller's.
     """
 
-    def __init__(self, choices: Mapping[str, str], add: Callable[[Row], None], say: Callable[[str], None],
+    def __init__(self, choices: Mapping[str, str], add: Add, say: Callable[[str], None],
                  links: Links | None = None):
         self._choices, self._add, self._say, self._links = choices, add, say, links
         self._exchanges: dict[str, Exchange] = {}

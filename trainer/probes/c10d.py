@@ -24,9 +24,9 @@ import torch.distributed as dist
 from torch import Tensor
 
 from trainer.probes.backend import as_returned, original
-from trainer.trace.columns import Row
 from trainer.trace.frame import NONE
 from trainer.trace.kinds import Kind
+from trainer.trace.row import Add
 
 OPERATORS = {
     "allreduce_": Kind.ALL_REDUCE,
@@ -69,7 +69,7 @@ class CollectiveProbe:
     A `substitute` is asked first, and does what the backend would: for None the backend is called.
     """
 
-    def __init__(self, add: Callable[[Row], None], axes: Mapping[str, str], where: Callable[[], int],
+    def __init__(self, add: Add, axes: Mapping[str, str], where: Callable[[], int],
                  substitute: Substitute | None = None):
         self._add, self._axes, self._step, self._substitute = add, axes, where, substitute
         self._library: torch.library.Library | None = None
@@ -128,7 +128,7 @@ class CollectiveProbe:
                 with self._idle:
                     begin_ns = min(max(start_ns, self._last_end_ns), end_ns)
                     self._last_end_ns = end_ns
-                    self._add((kind, begin_ns, end_ns, step, NONE, NONE, NONE, size, sequence, name, axis))
+                    self._add(kind, begin_ns, end_ns, step, NONE, NONE, NONE, size, sequence, name, axis)
                     self._under_way -= 1
                     self._idle.notify_all()
 

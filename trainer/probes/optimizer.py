@@ -5,21 +5,19 @@ On CUDA it is the time that the host took to queue the step.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from trainer.trace.columns import Row
-from trainer.trace.frame import NONE
 from trainer.trace.kinds import Kind
+from trainer.trace.row import Recorder, Tracepoint
 
 
 class OptimizerProbe:
-    def __init__(self, add: Callable[[Row], None], where: Callable[[], int]):
-        self._add, self._step = add, where
-        self._began_ns = 0
+    def __init__(self, recorder: Recorder, where: Callable[[], int]):
+        self._recorder, self._step = recorder, where
+        self._tracepoints: dict[type, Tracepoint] = {}
         self._handles: list[Any] = []
 
     def install(self) -> None:
@@ -34,8 +32,10 @@ class OptimizerProbe:
         self._handles.clear()
 
     def _before(self, optimizer: object, args: object, kwargs: object) -> None:
-        self._began_ns = time.monotonic_ns()
+        kind = type(optimizer)
+        if kind not in self._tracepoints:
+            self._tracepoints[kind] = self._recorder.tracepoint(Kind.OPTIMIZER, kind.__name__)
+        self._tracepoints[kind].start()
 
     def _after(self, optimizer: object, args: object, kwargs: object) -> None:
-        name = type(optimizer).__name__
-        self._add((Kind.OPTIMIZER, self._began_ns, time.monotonic_ns(), self._step(), NONE, NONE, NONE, NONE, NONE, name, ""))
+        self._tracepoints[type(optimizer)].end(self._step())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch.distributed as dist
 from torch import nn
 
@@ -13,11 +11,11 @@ from trainer.splits.copies import Copies, alone, averaged
 from trainer.splits.exchange import Everyone, Exchange, ParameterServer
 from trainer.splits.run_clock import RunClock
 from trainer.splits.sharded import Sharded
-from trainer.trace.columns import Row
+from trainer.trace.row import Add
 
 
 def copies_of(split: DataSplit, modules: nn.ModuleDict, group: dist.ProcessGroup | None, axis: str,
-              clock: RunClock, add: Callable[[Row], None], links: Links | None) -> Copies:
+              clock: RunClock, add: Add, links: Links | None) -> Copies:
     """This rank's copy of its stages, `modules`, among those of `group`, which `axis` names; without a group the only one."""
     if group is None:
         return alone(modules)

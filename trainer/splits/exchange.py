@@ -13,7 +13,7 @@ of the copies' places, so it is the same to the last bit wherever it is taken.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import torch
 import torch.distributed as dist
@@ -24,9 +24,9 @@ from trainer.splits.copies import Copies
 from trainer.splits.data import Alone
 from trainer.splits.messages import Envelope
 from trainer.splits.run_clock import RunClock
-from trainer.trace.columns import Row
 from trainer.trace.frame import NONE
 from trainer.trace.kinds import Kind
+from trainer.trace.row import Add
 
 SERVER = 0  # its place in the group
 
@@ -34,7 +34,7 @@ SERVER = 0  # its place in the group
 class Exchange:
     """Messages between the copies, each a span at either end. All ranks of the group deliver the same number of times."""
 
-    def __init__(self, group: dist.ProcessGroup, axis: str, clock: RunClock, add: Callable[[Row], None], links: Links | None):
+    def __init__(self, group: dist.ProcessGroup, axis: str, clock: RunClock, add: Add, links: Links | None):
         self._group, self._axis, self._clock, self._add, self._links = group, axis, clock, add, links
         self._ranks, self.place = dist.get_process_group_ranks(group), group.rank()
         self.others = [place for place in range(group.size()) if place != self.place]
@@ -48,8 +48,8 @@ class Exchange:
         """
         def record(kind: Kind, start_ns: int, end_ns: int, place: int) -> None:
             said = name if self._links is None else f"{name} · {self._links.word(self._ranks[place])}"
-            self._add((kind, start_ns, end_ns, step, NONE, NONE, self._ranks[place], mine.nbytes, self._deliveries, said,
-                       self._axis))
+            self._add(kind, start_ns, end_ns, step, NONE, NONE, self._ranks[place], mine.nbytes, self._deliveries, said,
+                       self._axis)
 
         now_ns = time.monotonic_ns()
         sent = {place: self._sealed(mine, place, now_ns) for place in to}

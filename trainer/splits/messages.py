@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -21,9 +20,9 @@ from torch import Tensor
 from trainer.emulate.links import Links, sleep_until
 from trainer.splits.run_clock import RunClock
 from trainer.splits.sizes import STAMP_BYTES
-from trainer.trace.columns import Row
 from trainer.trace.frame import NONE
 from trainer.trace.kinds import Kind
+from trainer.trace.row import Add
 
 
 class Letter(NamedTuple):
@@ -62,7 +61,7 @@ class Messages:
 
     def __init__(
         self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device, clock: RunClock,
-        add: Callable[[Row], None], groups: dict[str, dist.ProcessGroup], ranks: list[int], axis: str,
+        add: Add, groups: dict[str, dist.ProcessGroup], ranks: list[int], axis: str,
         links: Links | None = None,
     ):
         self._shape, self._dtype, self._device = shape, dtype, device
@@ -97,8 +96,8 @@ class Messages:
         where = (step, letter.micro_batch, letter.stage, self._ranks[source], self._content_bytes, NONE,
                  self._name(letter, source), self._axis)
         if began_ns > asked_ns:
-            self._add((Kind.WAIT, asked_ns, began_ns, *where))
-        self._add((Kind.RECEIVE, began_ns, arrived_ns, *where))
+            self._add(Kind.WAIT, asked_ns, began_ns, *where)
+        self._add(Kind.RECEIVE, began_ns, arrived_ns, *where)
         return envelope.content.to(self._device), sent_ns if self._links is None else self._clock.to_local(int(arrives))
 
     def send(self, letter: Letter, peer: int, content: Tensor, step: int) -> None:
@@ -137,8 +136,8 @@ class Messages:
 
     def _record_send(self, letter: Letter, peer: int, step: int, start_ns: int, note: str) -> None:
         name = " · ".join(filter(None, (self._name(letter, peer), note)))
-        self._add((Kind.SEND, start_ns, time.monotonic_ns(), step, letter.micro_batch, letter.stage, self._ranks[peer],
-                   self._content_bytes, NONE, name, self._axis))
+        self._add(Kind.SEND, start_ns, time.monotonic_ns(), step, letter.micro_batch, letter.stage, self._ranks[peer],
+                   self._content_bytes, NONE, name, self._axis)
 
     def _name(self, letter: Letter, peer: int) -> str:
         return str(letter) if self._links is None else f"{letter} · {self._links.word(self._ranks[peer])}"

@@ -6,7 +6,7 @@ The order of the list, and where its stages lie, is all that tells one schedule 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import islice
 
 import torch
@@ -19,9 +19,9 @@ from trainer.splits.chunk import Chunk
 from trainer.splits.footprint import StageMemory
 from trainer.splits.messages import Letter, Messages
 from trainer.splits.sizes import RECEIVES_AHEAD
-from trainer.trace.columns import Row
 from trainer.trace.frame import NONE
 from trainer.trace.kinds import Kind
+from trainer.trace.row import Recorder
 
 KIND_OF = {
     Do.FORWARD: Kind.FORWARD,
@@ -37,9 +37,12 @@ class PipelineRank:
 
     def __init__(self, actions: list[Action], chunks: Mapping[int, Chunk],
                  homes: Mapping[tuple[int, int], int], place: int,
-                 messages: Messages, pacer: Pacer, stopwatch: Stopwatch, memory: StageMemory, add: Callable[[Row], None]):
+                 messages: Messages, pacer: Pacer, stopwatch: Stopwatch, memory: StageMemory, recorder: Recorder):
         self._actions, self._chunks, self._homes, self._place = actions, chunks, homes, place
-        self._messages, self._pacer, self._stopwatch, self._memory, self._add = messages, pacer, stopwatch, memory, add
+        self._messages, self._pacer, self._stopwatch, self._memory, self._add = messages, pacer, stopwatch, memory, recorder.add
+        self._tracepoints = [
+            recorder.tracepoint(KIND_OF[action.do], str(action), micro_batch=action.micro_batch, stage=action.stage)
+            for action in actions]
         self._letters = [letter for action in actions if (letter := self._awaited(action)) and not self._is_here(letter)]
         self._receives = iter(self._letters)
         self._step = 0
@@ -59,7 +62,8 @@ class PipelineRank:
         self._free_ns = time.monotonic_ns()
         self._receives = iter(self._letters)
         self._post(RECEIVES_AHEAD)
-        for action in self._actions:
+        for action, tracepoint in zip(self._actions, self._tracepoints, strict=True):
+            self._tracepoint = tracepoint
             content, sent_ns = self._content(action)
             start_ns = self._pacer.begin(self._free_ns, sent_ns)
             if sent_ns:
@@ -116,11 +120,11 @@ class PipelineRank:
         start_ns, computed_ns = self._stopwatch.times(start_ns, computed_ns)
         returned_ns = time.monotonic_ns()
         end_ns = self._pacer.finish(action, start_ns, computed_ns)
-        where = (self._step, action.micro_batch, action.stage)
-        self._add((KIND_OF[action.do], start_ns, end_ns, *where, NONE, NONE, NONE, str(action), ""))
+        self._tracepoint.between(start_ns, end_ns, self._step)
         chunk = self._chunks[action.stage]
         if end_ns < returned_ns and chunk.replica.beside and chunk.averages(action):
-            self._add((Kind.WAIT, end_ns, returned_ns, *where, NONE, NONE, NONE, "gradients", chunk.replica.axis))
+            self._add(Kind.WAIT, end_ns, returned_ns, self._step, action.micro_batch, action.stage, NONE, NONE, NONE, "gradients",
+                      chunk.replica.axis)
             end_ns = returned_ns
         self._free_ns = end_ns
         self._memory.after(action, end_ns)

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from trainer.emulate.links import Links, sleep_until
 from trainer.splits.peers import Peers
-from trainer.trace.columns import Row
 from trainer.trace.frame import NONE
 from trainer.trace.kinds import Kind
+from trainer.trace.row import Add
 
 
 class Ring:
@@ -27,7 +27,7 @@ class Ring:
         self.step = NONE
         self._hops = 0
 
-    def connect(self, add: Callable[[Row], None], links: Links | None = None) -> None:
+    def connect(self, add: Add, links: Links | None = None) -> None:
         assert self.peers.group is not None
         ranks = dist.get_process_group_ranks(self.peers.group)
         self._next = ranks[(self.peers.place + 1) % self.peers.size]
@@ -54,7 +54,7 @@ class Ring:
         def record(kind: Kind, start_ns: int, peer: int) -> None:
             end_ns = time.monotonic_ns()
             said = name if self._links is None else f"{name} · {self._links.word(peer)}"
-            self._add((kind, start_ns, end_ns, self.step, NONE, NONE, peer, content.nbytes, number, said, self._axis))
+            self._add(kind, start_ns, end_ns, self.step, NONE, NONE, peer, content.nbytes, number, said, self._axis)
 
         record(Kind.SEND, start_ns, self._next)
         return Hop(pairs, arrives, works, lambda start_ns: record(Kind.RECEIVE, start_ns, self._before))

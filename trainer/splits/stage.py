@@ -18,7 +18,7 @@ from trainer.splits.peers import Peers
 from trainer.splits.ring import Ring
 from trainer.splits.sequence import HeadExchange, RingAttention, WholeSequence, places, split_sequence
 from trainer.splits.tensor import Region, VocabularyLoss, split_tensors, sum_gradients, uncut
-from trainer.trace.columns import Row
+from trainer.trace.row import Add
 
 
 class StageSplit:
@@ -45,7 +45,7 @@ class StageSplit:
             split_tensors(module, Region(self._tensor, self._spec.splits.tensor.sequence_parallel))
         self._parts[str(stage)] = module
 
-    def connect(self, groups: dict[str, dist.ProcessGroup], add: Callable[[Row], None], links: Links | None) -> None:
+    def connect(self, groups: dict[str, dist.ProcessGroup], add: Add, links: Links | None) -> None:
         """`groups` by axis."""
         self._tensor.group, self._context.group = groups.get("tp"), groups.get("cp")
         self._experts.connect(groups)

@@ -9,9 +9,8 @@ import numpy as np
 
 from trainer.trace.frame import COUNTER_COLUMNS, MARK_COLUMNS, SPAN_COLUMNS, Columns, empty
 from trainer.trace.kinds import LANE_OF
+from trainer.trace.row import Row
 
-# kind, start_ns, end_ns, step, micro_batch, stage, peer, bytes, sequence, name, group
-Row = tuple[int, int, int, int, int, int, int, int, int, str, str]
 CounterRow = tuple[str, float, int, int]  # name, value, step, at_ns
 MarkRow = tuple[str, str, int, int]  # kind, text, step, at_ns
 
@@ -24,10 +23,10 @@ for _kind, _lane in LANE_OF.items():
 
 
 class Strings:
-    """The table of one frame's text: each text once, columns hold its place."""
+    """The table of one frame's text: each text once, columns hold its place. It may begin with `texts` that have theirs."""
 
-    def __init__(self) -> None:
-        self._places = _Places()
+    def __init__(self, texts: Sequence[str] = ()) -> None:
+        self._places = _Places((text, place) for place, text in enumerate(texts))
 
     def places(self, texts: Sequence[str]) -> np.ndarray[Any, Any]:
         return np.fromiter(map(self._places.__getitem__, texts), np.uint16, len(texts))

@@ -48,7 +48,8 @@ MARK_COLUMNS = (("time_ns", "<f8"), ("step", "<i4"), ("kind", "<u2"), ("text", "
 Columns = dict[str, np.ndarray[Any, Any]]
 
 _FIELDS = struct.Struct("<4sIQ6I2Q3dQ8x")  # HEADER for reading: its fields at once
-_LAYOUTS = tuple(
+_Layout = tuple[tuple[str, np.dtype[Any], int], ...]
+_LAYOUTS: tuple[_Layout, ...] = tuple(
     tuple((name, np.dtype(dtype), np.dtype(dtype).itemsize) for name, dtype in layout)
     for layout in (SPAN_COLUMNS, COUNTER_COLUMNS, MARK_COLUMNS)
 )
@@ -114,10 +115,7 @@ def decode(data: bytes | memoryview) -> Frame:
         raise BrokenFrame(f"{len(data)} bytes were given, the header says {frame_bytes}, its counts {expected}")
     at, tables = HEADER.itemsize, []
     for layout, rows in zip(_LAYOUTS, sizes, strict=True):
-        table = {}
-        for name, dtype, itemsize in layout:
-            table[name] = np.frombuffer(data, dtype, rows, at)
-            at += _padded_size(rows * itemsize)
+        table, at = _table(layout, data, rows, at)
         tables.append(table)
     try:
         strings = json.loads(bytes(data[at : at + strings_bytes]))
@@ -130,6 +128,20 @@ def decode(data: bytes | memoryview) -> Frame:
         rank, sequence, tables[0], tables[1], tables[2], strings, before, dropped, offset_ns, uncertainty_ns, written_ns,
         bool(final), checksum,
     )
+
+
+def span_columns(data: bytes, rows: int) -> Columns:
+    """Views of a frame's span columns, as they lie in it."""
+    return _table(_LAYOUTS[0], data, rows, 0)[0]
+
+
+def _table(layout: _Layout, data: bytes | memoryview, rows: int, at: int) -> tuple[Columns, int]:
+    """The columns of `rows` that begin at byte `at`, and where they end."""
+    table = {}
+    for name, dtype, itemsize in layout:
+        table[name] = np.frombuffer(data, dtype, rows, at)
+        at += _padded_size(rows * itemsize)
+    return table, at
 
 
 def _rows(columns: Columns) -> int:

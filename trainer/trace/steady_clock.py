@@ -7,8 +7,10 @@ caught up with gently from a moment on that lies ahead of all that was recorded,
 
 from __future__ import annotations
 
+import struct
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ SLEW = 1e-3  # a tenth of a millisecond is caught up with in a tenth of a second
 STEP_NS = 10_000_000  # what is further off was a jump: no use to be gentle
 AHEAD_NS = 250_000_000  # longer than a flush takes, which may still work with the clock before this one
 MOST_PIECES = 128  # half an hour; older moments go by the oldest piece
+_PIECE = struct.Struct("=qqd")
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,12 @@ class SteadyClock:
         pieces.append((from_ns, line.offset_at(from_ns), line.drift))
         starts, offsets, rates = zip(*pieces[-MOST_PIECES:], strict=True)
         return SteadyClock(line, starts, offsets, rates)
+
+    @cached_property
+    def packed_pieces(self) -> bytes:
+        """One after another: start and offset as int64, rate as float64."""
+        pieces = zip(self.starts, self.offsets, self.rates, strict=True)
+        return b"".join(_PIECE.pack(*piece) for piece in pieces)
 
     def offset_at(self, local_ns: int) -> int:
         at = max(0, bisect_right(self.starts, local_ns) - 1)

@@ -1,8 +1,4 @@
-"""The writer of one rank: the training thread appends, a thread in the background sends.
-
-Budget of the hot path, `add`: 300 ns a span. It is the bound `append` of a list that lives as long
-as the writer; the thread takes the front of that list away, which no append can fall into.
-"""
+"""The writer of one rank: the training thread adds, a thread in the background sends. The hot path is `trainer.trace.packer`."""
 
 from __future__ import annotations
 
@@ -15,19 +11,21 @@ from pathlib import Path
 from typing import Any
 
 from trainer.trace import checksum, columns
-from trainer.trace.columns import CounterRow, MarkRow, OnRun, Row, Strings, Times
+from trainer.trace.columns import CounterRow, MarkRow, OnRun, Strings, Times
 from trainer.trace.frame import NONE, Columns, Frame, encode
 from trainer.trace.outbox import Outbox
+from trainer.trace.packer import new_packer
+from trainer.trace.packer.plain import complaint
+from trainer.trace.row import MOST_ROWS, Add, NewTracepoint, Row
 from trainer.trace.sinks import Sink
 from trainer.trace.steady_clock import THIS_CLOCK, SteadyClock
 
 log = logging.getLogger(__name__)
 
-MOST_SPANS_A_FRAME = 4096
 
 
 class Writer:
-    """Frames of `rank` to `sink`, every `flush_ms`, of at most MOST_SPANS_A_FRAME spans each.
+    """Frames of `rank` to `sink`, every `flush_ms`, of at most MOST_ROWS spans each.
 
     Times are given as `time.monotonic_ns()` of this machine. As long as the run's zero is not known
     nothing is sent: give `zero_ns`, or `set_clock` and then `set_zero` once they are measured.
@@ -36,15 +34,16 @@ class Writer:
     frame leaves.
     """
 
-    add: Callable[[Row], None]  # hot path: (kind, start_ns, end_ns, step, micro_batch, stage, peer, bytes, sequence, name, group)
+    add: Add
+    tracepoint: NewTracepoint
 
     def __init__(self, rank: int, sink: Sink, spill: Path, flush_ms: float = 100, zero_ns: int = 0,
                  written: tuple[int, int] = (0, 0), note: Callable[[int, int], None] = lambda frames, spans: None):
         self.rank = rank
-        self._rows: list[Row] = []
+        self._packer = new_packer()
         self._counters: list[CounterRow] = []
         self._marks: list[MarkRow] = []
-        self.add = self._rows.append
+        self.add, self.tracepoint = self._packer.add, self._packer.tracepoint
         self._clock = THIS_CLOCK
         self._zero_ns = zero_ns
         self._zero_known = threading.Event()
@@ -116,18 +115,18 @@ class Writer:
     def _flush(self) -> None:
         """All that was recorded by now: what comes meanwhile waits for the next, so that frames do not get small."""
         if self._zero_known.is_set():
-            for _ in range(0, self._waiting(), MOST_SPANS_A_FRAME):
+            for _ in range(0, self._waiting(), MOST_ROWS):
                 self._put(final=False)
             self._outbox.drain()
 
     def _waiting(self) -> int:
-        return max(len(self._rows), len(self._counters), len(self._marks))
+        return max(len(self._packer), len(self._counters), len(self._marks))
 
     def _finish(self) -> None:
         if not self._zero_known.is_set():
             self.set_zero(self._clock.to_other(self._began_ns))
         try:
-            while self._waiting() > MOST_SPANS_A_FRAME:
+            while self._waiting() > MOST_ROWS:
                 self._put(final=False)
             self._put(final=self._is_final)
             while not self._outbox.drain(anyway=True) and time.monotonic() < self._close_by:
@@ -137,22 +136,22 @@ class Writer:
 
     def _put(self, final: bool) -> None:
         """Take the front of what was appended and put it into the outbox as one frame."""
-        clock, strings, now_ns = self._clock, Strings(), time.monotonic_ns()
+        clock, now_ns = self._clock, time.monotonic_ns()
 
         def on_run(local_ns: Times) -> Times:
             return clock.all_to_other(local_ns) - self._zero_ns
 
-        before = self._spans_recorded
-        rows = _take(self._rows)
-        self._spans_recorded += len(rows)
-        spans, self._spans_unfit = self._convert(rows, columns.spans, strings, on_run)
-        self._checksum = checksum.added(self._checksum, checksum.total(spans))
+        taken = self._packer.take(clock, self._zero_ns)
+        self._note_refused(taken.refused)
+        strings, spans, before = Strings(taken.texts), len(taken.spans["kind"]), self._spans_recorded
+        self._spans_recorded += spans + len(taken.refused)
+        self._checksum = checksum.added(self._checksum, taken.checksum)
         frame = Frame(
             rank=self.rank,
             sequence=self._sequence + 1,
-            spans=spans,
-            counters=self._convert(_take(self._counters), columns.counters, strings, on_run)[0],
-            marks=self._convert(_take(self._marks), columns.marks, strings, on_run)[0],
+            spans=taken.spans,
+            counters=self._convert(_take(self._counters), columns.counters, strings, on_run),
+            marks=self._convert(_take(self._marks), columns.marks, strings, on_run),
             strings=strings.table,
             spans_before=before,
             spans_dropped=self._outbox.spans_dropped + self._spans_unfit,
@@ -165,24 +164,28 @@ class Writer:
         data = encode(frame)
         self._sequence += 1
         self._note(self._sequence, self._spans_recorded)
-        self._outbox.put(data, len(rows))
+        self._outbox.put(data, spans)
+
+    def _note_refused(self, rows: list[Row]) -> None:
+        if rows:
+            self._spans_unfit += len(rows)
+            log.error("rank %s: %s spans cannot be written, the first since %s", self.rank, len(rows), complaint(rows[0]))
 
     def _convert(
         self, rows: list[Any], convert: Callable[[Sequence[Any], Strings, OnRun], Columns], strings: Strings, on_run: OnRun
-    ) -> tuple[Columns, int]:
-        """The columns of the rows that can be written, and how many spans could not be so far."""
+    ) -> Columns:
+        """The columns of the rows that can be written."""
         try:
-            return convert(rows, strings, on_run), self._spans_unfit
+            return convert(rows, strings, on_run)
         except (TypeError, ValueError, OverflowError) as error:
             good = columns.fitting(rows, convert)
             log.error("rank %s: %s of %s rows cannot be written: %s", self.rank, len(rows) - len(good), len(rows), error)
-            lost = len(rows) - len(good) if convert is columns.spans else 0
-            return convert(good, strings, on_run), self._spans_unfit + lost
+            return convert(good, strings, on_run)
 
 
 def _take(rows: list[Any]) -> list[Any]:
     """The front of a list that another thread appends to, at most a frame's worth, removed from it."""
-    count = min(len(rows), MOST_SPANS_A_FRAME)
+    count = min(len(rows), MOST_ROWS)
     front = rows[:count]
     del rows[:count]
     return front

@@ -1,0 +1,139 @@
+/* The hot path of recording. A span becomes a row of numbers at once, budget 80 ns, and a frame's rows become its columns in
+ * one go, budget 20 ns a span, for which the training thread waits. `manage.py bench overhead` watches both; `plain.py` and
+ * what it calls do the same, and `tests/unit/test_packer.py` holds this to that.
+ *
+ * Everything runs under the global lock. Only making a Python object that the garbage collector follows may let other
+ * threads in: that is done before a chunk is touched.
+ */
+#include "chunks.h"
+
+#include <string.h>
+
+enum { KIND, START_NS, END_NS, STEP, MICRO_BATCH, STAGE, PEER, BYTES, SEQUENCE, NAME, GROUP, ROW_ITEMS };
+
+/* Whether the items are a span that a frame can hold; `row` is then that. */
+static int is_packed(Packer *self, Chunk *chunk, PyObject *const *items, Row *row) {
+    int64_t value[ROW_ITEMS];
+#define ITEM(AT, LOW, HIGH) is_whole(items[AT], LOW, HIGH, &value[AT])
+    if (!(ITEM(KIND, 0, 255) && self->lanes[value[KIND]] != NO_LANE && ITEM(START_NS, INT64_MIN, INT64_MAX)
+          && ITEM(END_NS, value[START_NS], INT64_MAX) && ITEM(STEP, INT32_MIN, INT32_MAX)
+          && ITEM(MICRO_BATCH, INT16_MIN, INT16_MAX) && ITEM(STAGE, INT16_MIN, INT16_MAX) && ITEM(PEER, INT32_MIN, INT32_MAX)
+          && ITEM(BYTES, INT64_MIN, INT64_MAX) && ITEM(SEQUENCE, INT32_MIN, INT32_MAX)))
+        return 0;
+#undef ITEM
+    value[NAME] = place_of(chunk, items[NAME]);
+    value[GROUP] = place_of(chunk, items[GROUP]);
+    if (value[NAME] < 0 || value[GROUP] < 0) return 0;
+    *row = (Row){value[START_NS], value[END_NS], value[BYTES], value[STEP], value[SEQUENCE], value[PEER],
+                 value[MICRO_BATCH], value[STAGE], value[NAME], value[GROUP], value[KIND]};
+    return 1;
+}
+
+static PyObject *add(Packer *self, PyObject *const *items, Py_ssize_t count) {
+    Chunk *chunk = chunk_with_room(self);
+    if (chunk == NULL) return NULL;
+    if (count == ROW_ITEMS && is_packed(self, chunk, items, &chunk->rows[chunk->count])) {
+        chunk->count++;
+        self->waiting++;
+        Py_RETURN_NONE;
+    }
+    PyErr_Clear();
+    PyObject *row = PyTuple_New(count);
+    for (Py_ssize_t at = 0; row != NULL && at < count; at++) PyTuple_SET_ITEM(row, at, Py_NewRef(items[at]));
+    if (keep_refused(self, row) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+static Chunk *take_first(Packer *self) {
+    Chunk *fresh = new_chunk(self);
+    if (fresh == NULL) return NULL;
+    Chunk *taken = self->first;
+    if (taken->next == NULL) {
+        self->first = self->last = fresh;
+    } else {
+        self->first = taken->next;
+        free_chunk(fresh);
+    }
+    self->waiting -= taken->count + PyList_GET_SIZE(taken->refused);
+    return taken;
+}
+
+static PyObject *take(Packer *self, PyObject *arguments) {
+    const char *pieces;
+    Py_ssize_t pieces_bytes;
+    long long zero_ns;
+    if (!PyArg_ParseTuple(arguments, "y#L", &pieces, &pieces_bytes, &zero_ns)) return NULL;
+    if (pieces_bytes < (Py_ssize_t)sizeof(Piece) || pieces_bytes % sizeof(Piece)) {
+        PyErr_Format(PyExc_ValueError, "a clock is one piece or more of %zu bytes, not %zd", sizeof(Piece), pieces_bytes);
+        return NULL;
+    }
+    Chunk *taken = take_first(self);
+    if (taken == NULL) return NULL;
+    PyObject *result = NULL, *columns = PyBytes_FromStringAndSize(NULL, columns_bytes(taken->count));
+    if (columns != NULL) {
+        Clock clock = {(const Piece *)pieces, pieces_bytes / sizeof(Piece), zero_ns};
+        uint64_t checksum = write_columns(taken->rows, taken->count, &clock, self->lanes, PyBytes_AS_STRING(columns));
+        result = Py_BuildValue("(nNKNO)", taken->count, columns, (unsigned long long)checksum, PyDict_Keys(taken->places),
+                               taken->refused);
+    }
+    free_chunk(taken);
+    return result;
+}
+
+static Py_ssize_t length(Packer *self) {
+    return self->waiting;
+}
+
+static PyObject *new_packer(PyTypeObject *type, PyObject *arguments, PyObject *Py_UNUSED(named)) {
+    const char *lanes;
+    Py_ssize_t size;
+    if (!PyArg_ParseTuple(arguments, "y#", &lanes, &size)) return NULL;
+    if (size != 256) {
+        PyErr_Format(PyExc_ValueError, "lanes are 256 bytes, one for each kind, not %zd", size);
+        return NULL;
+    }
+    Packer *self = (Packer *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    memcpy(self->lanes, lanes, 256);
+    self->first = self->last = new_chunk(self);
+    if (self->first == NULL) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+static void delete_packer(Packer *self) {
+    PyTypeObject *type = Py_TYPE((PyObject *)self);
+    for (Chunk *chunk = self->first; chunk != NULL;) {
+        Chunk *next = chunk->next;
+        free_chunk(chunk);
+        chunk = next;
+    }
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef methods[] = {
+    {"add", (PyCFunction)(void (*)(void))add, METH_FASTCALL, "Pack one row; one that cannot be packed is kept for `take`."},
+    {"tracepoint", (PyCFunction)new_tracepoint, METH_VARARGS, "Of a kind, micro-batch, stage, peer, bytes, name and group."},
+    {"take", (PyCFunction)take, METH_VARARGS, "The oldest rows, at most a frame's worth, on another clock."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, new_packer}, {Py_tp_dealloc, delete_packer}, {Py_tp_methods, methods}, {Py_sq_length, length}, {0, NULL},
+};
+
+static PyType_Spec packer_type = {"trainer.trace.packer.packed.Packer", sizeof(Packer), 0, Py_TPFLAGS_DEFAULT, slots};
+
+static PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "packed", .m_size = -1};
+
+PyMODINIT_FUNC PyInit_packed(void) {
+    PyObject *made = PyModule_Create(&module), *packer = PyType_FromSpec(&packer_type);
+    if (made == NULL || packer == NULL || PyModule_AddObjectRef(made, "Packer", packer) < 0 || add_tracepoint(made) < 0) {
+        Py_CLEAR(made);
+    }
+    Py_XDECREF(packer);
+    return made;
+}

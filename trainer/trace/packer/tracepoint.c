@@ -1,0 +1,138 @@
+/* A span that is recorded again and again: all but its times and its step is packed once. It reads the clock by itself, since
+ * making Python's numbers of its readings, in the midst of other work, takes longer than all the rest. */
+#include "chunks.h"
+
+#include <time.h>
+
+#define NOT_BEGUN (-1)
+
+typedef struct {
+    PyObject_HEAD
+    Packer *packer;
+    PyObject *name, *group;
+    uint64_t chunk; /* whose places `row` has */
+    int64_t start_ns;
+    Row row;
+} Tracepoint;
+
+/* Python's time.monotonic_ns(). */
+static int64_t monotonic_ns(void) {
+#ifdef __APPLE__
+    return (int64_t)clock_gettime_nsec_np(CLOCK_UPTIME_RAW);
+#else
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+#endif
+}
+
+static int find_places(Tracepoint *self, Chunk *chunk) {
+    int64_t name = place_of(chunk, self->name), group = place_of(chunk, self->group);
+    if (name < 0 || group < 0) return -1;
+    self->row.name = name;
+    self->row.group = group;
+    self->chunk = chunk->number;
+    return 0;
+}
+
+static PyObject *refuse(Tracepoint *self, PyObject *start_ns, PyObject *end_ns, PyObject *step) {
+    const Row *row = &self->row;
+    PyObject *refused = Py_BuildValue("(iNNOiiiLiOO)", row->kind, start_ns, end_ns, step, row->micro_batch, row->stage,
+                                      row->peer, (long long)row->bytes, row->sequence, self->name, self->group);
+    if (keep_refused(self->packer, refused) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* The row that is filled next, but for its times; NULL with an error. */
+static Row *next_row(Tracepoint *self, int64_t step) {
+    Chunk *chunk = chunk_with_room(self->packer);
+    if (chunk == NULL || (self->chunk != chunk->number && find_places(self, chunk) < 0)) return NULL;
+    Row *row = &chunk->rows[chunk->count++];
+    self->packer->waiting++;
+    *row = self->row;
+    row->step = (int32_t)step;
+    return row;
+}
+
+static PyObject *start(Tracepoint *self, PyObject *Py_UNUSED(none)) {
+    self->start_ns = monotonic_ns();
+    Py_RETURN_NONE;
+}
+
+static PyObject *end(Tracepoint *self, PyObject *step) {
+    int64_t end_ns = monotonic_ns(), start_ns = self->start_ns, number;
+    self->start_ns = NOT_BEGUN;
+    if (start_ns == NOT_BEGUN) return refuse(self, Py_NewRef(Py_None), PyLong_FromLongLong(end_ns), step);
+    if (!is_whole(step, INT32_MIN, INT32_MAX, &number))
+        return refuse(self, PyLong_FromLongLong(start_ns), PyLong_FromLongLong(end_ns), step);
+    Row *row = next_row(self, number);
+    if (row == NULL) return NULL;
+    row->start_ns = start_ns;
+    row->end_ns = end_ns;
+    Py_RETURN_NONE;
+}
+
+static PyObject *between(Tracepoint *self, PyObject *const *items, Py_ssize_t count) {
+    int64_t start_ns, end_ns, step;
+    if (count != 3) {
+        PyErr_Format(PyExc_TypeError, "a span lies between two times in a step: 3 numbers, not %zd", count);
+        return NULL;
+    }
+    if (!(is_whole(items[0], INT64_MIN, INT64_MAX, &start_ns) && is_whole(items[1], start_ns, INT64_MAX, &end_ns)
+          && is_whole(items[2], INT32_MIN, INT32_MAX, &step)))
+        return refuse(self, Py_NewRef(items[0]), Py_NewRef(items[1]), items[2]);
+    Row *row = next_row(self, step);
+    if (row == NULL) return NULL;
+    row->start_ns = start_ns;
+    row->end_ns = end_ns;
+    Py_RETURN_NONE;
+}
+
+static PyTypeObject *tracepoint_type;
+
+PyObject *new_tracepoint(Packer *packer, PyObject *arguments) {
+    PyObject *name, *group;
+    int kind, micro_batch, stage, peer;
+    long long bytes;
+    if (!PyArg_ParseTuple(arguments, "iiiiLUU", &kind, &micro_batch, &stage, &peer, &bytes, &name, &group)) return NULL;
+    if (kind != (uint8_t)kind || packer->lanes[kind] == NO_LANE || micro_batch != (int16_t)micro_batch
+        || stage != (int16_t)stage) {
+        PyErr_Format(PyExc_ValueError, "no frame holds kind %d, micro-batch %d, stage %d", kind, micro_batch, stage);
+        return NULL;
+    }
+    Tracepoint *self = (Tracepoint *)tracepoint_type->tp_alloc(tracepoint_type, 0);
+    if (self == NULL) return NULL;
+    self->packer = (Packer *)Py_NewRef((PyObject *)packer);
+    self->name = Py_NewRef(name);
+    self->group = Py_NewRef(group);
+    self->start_ns = NOT_BEGUN;
+    self->row = (Row){0, 0, bytes, -1, -1, peer, micro_batch, stage, 0, 0, kind};
+    return (PyObject *)self;
+}
+
+static void delete_tracepoint(Tracepoint *self) {
+    PyTypeObject *type = Py_TYPE((PyObject *)self);
+    Py_XDECREF(self->packer);
+    Py_XDECREF(self->name);
+    Py_XDECREF(self->group);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef methods[] = {
+    {"start", (PyCFunction)start, METH_NOARGS, "The span begins now."},
+    {"end", (PyCFunction)end, METH_O, "Record, in this step, the span that began."},
+    {"between", (PyCFunction)(void (*)(void))between, METH_FASTCALL, "Record a span by its times, ns, in a step."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {{Py_tp_dealloc, delete_tracepoint}, {Py_tp_methods, methods}, {0, NULL}};
+
+static PyType_Spec spec = {
+    "trainer.trace.packer.packed.Tracepoint", sizeof(Tracepoint), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots,
+};
+
+int add_tracepoint(PyObject *module) {
+    tracepoint_type = (PyTypeObject *)PyType_FromSpec(&spec);
+    return tracepoint_type == NULL ? -1 : PyModule_AddObjectRef(module, "Tracepoint", (PyObject *)tracepoint_type);
+}
