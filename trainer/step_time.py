@@ -236,10 +236,9 @@ class StepTime:
         return met
 
     def _delivered(self, ready: dict[int, float], free: list[float]) -> dict[int, float]:
-        """What is no message between copies nor their loss comes on top of them."""
+        """The loss is averaged beside the messages between copies; all else comes on top of them."""
         groups: dict[tuple[int, ...], float] = {}
-        losing: list[list[int]] = []
-        loss_talk: Talk | None = None
+        loss_ms: dict[tuple[int, ...], float] = {}
         beside = [0.0] * self.spec.grid.pp
         for place, own in enumerate(self._time.talks):
             for talk in own:
@@ -249,15 +248,17 @@ class StepTime:
                 if talk.collective == "send":
                     groups |= {tuple(group): float(talk.size_bytes) for group in of_place}
                 elif talk.size_bytes == LOSS_BYTES and talk.axis == self._axis:
-                    loss_talk, losing = talk, [*losing, *(group for group in of_place if group not in losing)]
+                    loss_ms |= {tuple(group): self._time.ms(talk, place) for group in of_place}
                 else:
                     beside[place] += self._time.ms(talk, place)
-        assert loss_talk is not None  # some place has the last stage
-        loss = self._time.plan(loss_talk, losing), LOSS_BYTES
         seconds = delivered(self._time.network, self.spec.splits.data.mode, groups,
-                            {rank: end / 1000 for rank, end in ready.items()}, loss, losing, free)
+                            {rank: end / 1000 for rank, end in ready.items()}, free)
+        ends = {rank: 1000 * end for rank, end in seconds.items()}
+        for group, lasts_ms in loss_ms.items():
+            averaged = max(ready[rank] for rank in group) + lasts_ms
+            ends |= {rank: max(ends[rank], averaged) for rank in group}
         grid = Grid.of(self.spec.grid)
-        return {rank: 1000 * end + beside[grid.address(rank).pp] for rank, end in seconds.items()}
+        return {rank: end + beside[grid.address(rank).pp] for rank, end in ends.items()}
 
     def _passes(self, source: int, target: int) -> float:
         """Between neighbours, around the pipeline too."""

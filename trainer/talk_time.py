@@ -23,15 +23,13 @@ MOST_PLAYED = 32  # ranks of a group whose collectives are played through; of la
 
 
 def left_out(spec: JobSpec) -> list[str]:
-    """Axes whose modelled links are not in a step's time: there are no formulas for what goes over them; or more than two copies
-    send everything to everyone, and which of what two of them send at one moment is at a port first is decided by chance; or
-    copies with a server are too many to play what all send at once."""
+    """Axes whose modelled links are not in a step's time: there are no formulas for what goes over them; or copies that
+    share in the older ways are too many to play what they send."""
     if spec.links.kind == "real" or not spec.pace.is_emulated:
         return []
     axis, mode = averaging_axes(spec), spec.splits.data.mode
-    by_chance = mode == "everyone" and spec.averaging_ranks > 2
     too_many = mode in UNORDERED and (spec.ranks > MOST_PLAYED or not is_played(spec))
-    return unknown_axes(spec) + [axis] * bool(axis and (by_chance or too_many))
+    return unknown_axes(spec) + [axis] * bool(axis and too_many)
 
 
 def is_played(spec: JobSpec) -> bool:

@@ -38,7 +38,7 @@ JOBS = {
     "ZeRO-1": ("zero-1", FARTHER), "a ring of parts": ("ring-attention", FARTHER | {"links.size_factor": "60"}),
     "experts": ("experts", FARTHER | SLOWER), "experts of copies": ("experts-x-data", FARTHER | SLOWER),
     "a server of copies": ("parameter-server", FAR | {"steps": "2"}), "servers of two stages": ("pipeline-x-data", FAR | SERVED),
-    "two to each other": ("everyone-to-everyone", FAR | {"grid.dp": "2", "batch": "16"}),
+    "three to each other": ("everyone-to-everyone", FAR | {"grid.dp": "3", "batch": "24", "steps": "2"}),
     "both ways": ("pipeline-dualpipe", SLOW), "both ways, far apart": ("pipeline-dualpipe", FAR),
 }
 

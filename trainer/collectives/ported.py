@@ -16,7 +16,7 @@ from trainer.collectives.cost import LinkOf, chunk_bytes
 from trainer.collectives.plans import ALGORITHMS, plan_of
 from trainer.collectives.plans.plan import Plan
 from trainer.emulate.link_classes import LinkClass
-from trainer.emulate.links import Ports
+from trainer.emulate.links import Ports, packet_bytes
 from trainer.placement import Placement, link_as_counted
 from trainer.spec import JobSpec
 
@@ -48,7 +48,7 @@ class Network:
 
     def __init__(self, spec: JobSpec, link: LinkOf | None = None):
         self.spec, self.placement = spec, Placement.of(spec.grid, spec.placement)
-        self.ports = Ports(spec, self.placement)
+        self.ports, self.packet_bytes = Ports(spec, self.placement), packet_bytes(spec)
         self.link = link or self._by_distance
         self._links: dict[str, LinkClass] = {}
         self.ranked: dict[Hashable, list[tuple[float, Plan]]] | None = None if link else {}  # what `ranked` found, if it holds
@@ -91,8 +91,11 @@ class Network:
             till[number] = now
             for target, size_bytes, name in sends:
                 link = self.link(rank, target)
-                out, into = self.ports.between(rank, target)
-                free[out] = free[into] = passed = max(now, free[out], free[into]) + size_bytes / link.bytes_per_second
+                passed = now + size_bytes / link.bytes_per_second
+                if size_bytes > self.packet_bytes:
+                    out, into = self.ports.between(rank, target)
+                    passed += max(0.0, free[out] - now, free[into] - now)
+                    free[out] = free[into] = passed
                 there, arrives = (target, name), passed + link.latency_seconds
                 if there in waiting:
                     waiter = waiting.pop(there)
@@ -113,16 +116,15 @@ class Network:
         return till
 
 
-def turns_of(group: Sequence[int], place: int, jobs: Sequence[Job], name: str = "") -> list[Turn]:
-    """What a rank of `group` does in collectives one after the other; a message without bytes is not sent. Messages of other
-    collectives at the same time need another `name`."""
+def turns_of(group: Sequence[int], place: int, jobs: Sequence[Job]) -> list[Turn]:
+    """What a rank of `group` does in collectives one after the other; a message without bytes is not sent."""
     turns, before = [], 0
     for plan, size_bytes in jobs:
         sizes = chunk_bytes(plan, size_bytes)
         for turn in plan.turns[place]:
             sent = sum(sizes[chunk] for chunk in turn.send.chunks) if turn.send else 0
             comes = turn.receive and sum(sizes[chunk] for chunk in turn.receive.chunks)
-            key = name, before + turn.step
+            key = before + turn.step
             turns.append(Turn(((group[turn.send.target], sent, key),) if turn.send and sent else (), (key,) if comes else ()))
         before += len(plan.steps)
     return turns

@@ -31,6 +31,9 @@ CLASSES: Mapping[str, LinkClass] = MappingProxyType({
     "roce-v2": LinkClass("RoCE v2", 2e-6, 50e9),  # 1 to 3 µs
 })
 
+PACKET_BYTES = 4096  # InfiniBand's largest (its MTU)
+NUMBER_BYTES = 8  # a float64
+
 # What processes of one machine exchange over its loopback device, by gloo, from Python: about what
 # `manage.py bench collectives` measures on a machine of two cores. Good for choosing, not for predicting.
 LOOPBACK = LinkClass("loopback", 150e-6, 0.8e9)

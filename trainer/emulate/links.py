@@ -2,7 +2,8 @@
 
 A rank has a port of its own to its server's other ranks. To other servers all ranks of a server share as many
 network ports as it has. A port sends one message after the other, and receives likewise; ranks on this machine keep a
-common book of when each port is free, so that groups that know nothing of each other slow each other down.
+common book of when each port is free, so that groups that know nothing of each other slow each other down. What fits into one
+packet slips in between those of what is under way: it waits for nobody, and nobody for it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import threading
 import time
 from pathlib import Path
 
-from trainer.emulate.link_classes import LinkClass
+from trainer.emulate.link_classes import NUMBER_BYTES, PACKET_BYTES, LinkClass
 from trainer.placement import Placement, link_as_counted
 from trainer.spec import JobSpec
 
@@ -75,6 +76,11 @@ class Ports:
         return self._ranks + self._placement.servers[rank] * self._per_server + self.of_server(rank)
 
 
+def packet_bytes(spec: JobSpec) -> float:
+    """A payload of so many bytes fits into one packet. A lone number does, such as the loss: it is one of a larger model too."""
+    return max(NUMBER_BYTES, PACKET_BYTES / spec.links.size_factor)
+
+
 class Links:
     """The links of `rank` in a job whose `links.kind` is modelled. `book` is where the job's ranks keep their ports."""
 
@@ -83,6 +89,7 @@ class Links:
         self.spec, self._placement = spec, Placement.of(spec.grid, spec.placement)
         self._ports = Ports(spec, self._placement)
         self._book = PortBook(book, self._ports.count)
+        self._packet_bytes = packet_bytes(spec)
         self.slowed: dict[tuple[int, int | None], float] = {}  # by two ranks, or one and None for all of its links
 
     @property
@@ -110,7 +117,10 @@ class Links:
         """When `size_bytes` that are ready at `from_ns` will be at rank `target`: from now on they are on their way."""
         link = self.as_counted(self._rank, target)
         passing_ns = round(size_bytes / link.bytes_per_second * 1e9)
-        passed_ns = self._book.reserve(self._ports.between(self._rank, target), from_ns, passing_ns)
+        if size_bytes <= self._packet_bytes:
+            passed_ns = from_ns + passing_ns
+        else:
+            passed_ns = self._book.reserve(self._ports.between(self._rank, target), from_ns, passing_ns)
         return passed_ns + round(link.latency_seconds * 1e9)
 
 

@@ -4,7 +4,9 @@ With N copies and M bytes of gradients:
 
 - A parameter server (Li et al., "Scaling Distributed Machine Learning with the Parameter Server", 2014) gets all
   gradients, alone has the optimizer, and sends the parameters back: 2·(N−1)·M through one port.
-- Everyone to everyone: each copy sends its gradients to each other, N·(N−1)·M in all, and adds up by itself.
+- Everyone to everyone: each copy sends its gradients to each other, N·(N−1)·M in all, and adds up by itself. It goes in
+  rounds, as MPI's pairwise exchange does (Thakur et al., "Optimization of Collective Communication Operations in MPICH",
+  2005): in each of them a copy sends to one and receives from one, so that no two want to send to the same copy.
 
 A ring's AllReduce moves 2·(N−1)·M in all as well, but an Nth of that through each port. Every sum is taken in the order
 of the copies' places, so it is the same to the last bit wherever it is taken.
@@ -19,6 +21,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from trainer.collectives.delivered import rounds
 from trainer.emulate.links import Links, sleep_until
 from trainer.splits.copies import Copies
 from trainer.splits.data import Alone
@@ -133,8 +136,10 @@ class Everyone(Copies):
 
     def complete_gradients(self, step: int) -> None:
         gradients = gradients_of(self._modules)
-        mine, others = packed(gradients), self._exchange.others
-        theirs = self._exchange.deliver(mine, others, others, "gradients", step)
+        mine = packed(gradients)
+        theirs: dict[int, Tensor] = {}
+        for to, awaited in rounds(self._exchange.place, 1 + len(self._exchange.others)):
+            theirs |= self._exchange.deliver(mine, [to], [awaited], "gradients", step)
         unpack(self._exchange.mean(mine, theirs), gradients)
 
 
