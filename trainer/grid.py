@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from trainer.spec import GridSpec, JobSpec
@@ -28,6 +29,17 @@ def expert_axes(spec: JobSpec) -> str:
 
 def _joined(spec: JobSpec, axes: tuple[str, ...]) -> str:
     return "×".join([axis for axis in axes if getattr(spec.grid, axis) > 1] + [MIRROR] * (spec.ways == 2))
+
+
+def holds_whole_gradient(spec: JobSpec) -> bool:
+    """Whether every rank has all of the averaged gradient by itself: nobody has to tell its length, not even to clip it."""
+    return spec.ranks == spec.averaging_ranks and spec.grid.ep == 1 and not (
+        spec.splits.data.mode.startswith("zero") and spec.averaging_ranks > 1)
+
+
+def norm_is_told(spec: JobSpec) -> bool:
+    """Whether all ranks wait for each other before the optimizer, to tell the length of a gradient that is to be clipped."""
+    return spec.optimizer.clip_norm > 0 and not holds_whole_gradient(spec)
 
 
 def first_copy(spec: JobSpec, address: Address) -> Address:
@@ -75,6 +87,10 @@ class Grid:
 
     def size(self, axis: str) -> int:
         return self.sizes[AXES.index(axis)]
+
+    def size_of(self, axes: str) -> int:
+        """Ranks of a group along axes such as "dp×cp", or "dp×mirror"."""
+        return math.prod(2 if axis == MIRROR else self.size(axis) for axis in axes.split("×"))
 
     def address(self, rank: int) -> Address:
         if not 0 <= rank < self.ranks:

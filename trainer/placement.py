@@ -55,14 +55,17 @@ class Placement:
 
 
 def link_between(spec: JobSpec, placement: Placement, one: int, other: int) -> LinkClass:
+    return _link_at(spec, placement.distance(one, other))
+
+
+def _link_at(spec: JobSpec, distance: str) -> LinkClass:
     links = spec.links
-    by_distance = {"server": links.in_server, "rack": links.in_rack, "cluster": links.between_racks}
-    return CLASSES[by_distance[placement.distance(one, other)]]
+    return CLASSES[{"server": links.in_server, "rack": links.in_rack, "cluster": links.between_racks}[distance]]
 
 
-def link_as_counted(spec: JobSpec, placement: Placement, one: int, other: int) -> LinkClass:
-    """The modelled link as a payload's bytes see it: slowed down, and of sizes that count for more."""
-    link, links = link_between(spec, placement, one, other), spec.links
+def link_as_counted(spec: JobSpec, distance: str) -> LinkClass:
+    """The modelled link over a distance as a payload's bytes see it: slowed down, and of sizes that count for more."""
+    link, links = _link_at(spec, distance), spec.links
     return LinkClass(link.word, link.latency_seconds * links.slow_down,
                      link.bytes_per_second / links.slow_down / links.size_factor)
 

@@ -13,9 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from trainer.collectives.delivered import delivered
 from trainer.emulate.durations import durations_ms
-from trainer.grid import Grid, averaging_axes
+from trainer.grid import Grid, averaging_axes, norm_is_told
 from trainer.memory.activations import hand_off_bytes
 from trainer.schedules import schedule_of
 from trainer.schedules.actions import Action, Do, Schedule
@@ -23,8 +22,9 @@ from trainer.schedules.cuts import shares_of
 from trainer.schedules.simulate import Meeting, simulate
 from trainer.schedules.theory import bubble_share
 from trainer.spec import JobSpec
-from trainer.talk_time import UNORDERED, TalkTime, is_played, left_out
-from trainer.traffic import BACKWARD, END, FORWARD, LAST_BACKWARD, LOSS_BYTES, Talk
+from trainer.step_played import PlayedSteps
+from trainer.talk_time import UNORDERED, TalkTime, is_played, is_short
+from trainer.traffic import BACKWARD, END, FORWARD, LAST_BACKWARD, Talk
 
 SAME_MS = 1e-6
 MOST_STEPS = 24  # that are played until two take the same
@@ -37,15 +37,17 @@ def step_ms(spec: JobSpec) -> float | None:
     """From one step's end to the next one's; None at the real pace, which is for the run to tell."""
     if not spec.pace.is_emulated:
         return None
-    if spec.links.kind == "real" and (spec.ways == 1 or not is_played(spec)):
-        return _work_ms(spec) / (1 - bubble_share(spec))
-    return StepTime(spec).ms
+    if spec.links.kind == "real" and spec.ways == 1:
+        overlaps = is_played(spec) and not norm_is_told(spec)  # whoever is through may begin the next step
+        return StepTime(spec).ms if overlaps else _work_ms(spec) / (1 - bubble_share(spec))
+    return PlayedSteps(spec).ms if is_short(spec) else StepTime(spec).ms
 
 
 def leaves_out_mirrors(spec: JobSpec) -> bool:
     """Whether mirrored ranks' waiting for each other is not, or not all, in `step_ms`: in a step too long to play, and under
     ZeRO, where they meet layer by layer."""
-    return spec.pace.is_emulated and spec.ways == 2 and (spec.splits.data.mode.startswith("zero") or not is_played(spec))
+    return spec.pace.is_emulated and spec.ways == 2 and not is_short(spec) and (
+        spec.splits.data.mode.startswith("zero") or not is_played(spec))
 
 
 def _work_ms(spec: JobSpec) -> float:
@@ -93,9 +95,11 @@ class StepTime:
                     found[talk.stage] += self._time.ms(talk, place)
         return found
 
-    def end_ms(self, place: int) -> float:
-        """What the ranks of a place talk when all their backwards are over."""
-        return sum(self._time.ms(talk, place) for talk in self._time.talks[place] if talk.during == END)
+    def end_ms(self, place: int, *collectives: str) -> float:
+        """What the ranks of a place talk when all their backwards are over, or these collectives of it. What copies send each
+        other in the older ways is apart."""
+        return sum(self._time.ms(talk, place) for talk in self._time.talks[place] if talk.during == END
+                   and talk.collective != "send" and (not collectives or talk.collective in collectives))
 
     def longer(self, action: Action, modelled_ms: float) -> float:
         """What an action takes with what its ranks talk in it: DDP averages when the gradients are there, FSDP on the way.
@@ -182,83 +186,39 @@ class StepTime:
     def ms(self) -> float:
         """A rank begins its next step when its end is through. Once ranks begin as far apart from each other as in the step
         before, all steps take the same."""
+        once_ms = self.queue_ms + max(0.0, self._time.exchange_ms - self._time.loss_ms)  # the loss is averaged beside it
         if not is_played(self.spec):
-            return self._roughly_ms
-        moments = {rank: 0.0 for pipeline in self._pipelines for rank in pipeline}
-        lasted: list[float] = []
-        free = [0.0] * self._time.network.ports.count  # when each port is, in seconds of the step's time
+            return once_ms + self._roughly_ms
+        moments, lasted = [0.0] * self.spec.grid.pp, []
         for _ in range(MOST_STEPS):
-            after = self._after_step(moments, free)
-            first, last = min(after.values()), max(after.values())
-            lasted.append(last - max(moments.values()))
-            following = {rank: end - first for rank, end in after.items()}
-            if all(abs(following[rank] - moments[rank]) < SAME_MS for rank in moments):
-                return self.queue_ms + lasted[-1]
-            moments, free = following, [max(0.0, port - first / 1000) for port in free]
-        return self.queue_ms + sum(lasted[MOST_STEPS // 2:]) / (MOST_STEPS - MOST_STEPS // 2)
+            after = self._after_step(moments)
+            first, last = min(after), max(after)
+            lasted.append(last - max(moments))
+            following = [end - first for end in after]
+            if all(abs(one - other) < SAME_MS for one, other in zip(following, moments, strict=True)):
+                return once_ms + lasted[-1]
+            moments = following
+        return once_ms + sum(lasted[MOST_STEPS // 2:]) / (MOST_STEPS - MOST_STEPS // 2)
 
-    @cached_property
-    def _pipelines(self) -> list[list[int]]:
-        """One for all, unless what copies send comes to one of them before the next."""
-        pipelines = Grid.of(self.spec.grid).groups("pp")
-        return pipelines if self._delivers else pipelines[:1]
-
-    @property
-    def _delivers(self) -> bool:
-        spec = self.spec
-        return bool(self._axis and spec.links.kind == "modelled" and spec.splits.data.mode in UNORDERED
-                    and self._axis not in left_out(spec))
-
-    def _after_step(self, begin: dict[int, float], free: list[float]) -> dict[int, float]:
-        """When each rank is through with a step that it began then, ms. Ports that were `free` then will be at other moments."""
-        ends: dict[int, float] = {}
-        for pipeline in self._pipelines:
-            step = simulate(self._schedule, durations_ms(self.spec), self._passes, shares=shares_of(self.spec),
-                            longer=self.longer, meets=lambda place, action: self._meetings.get((place, action)),
-                            begin=[begin[rank] for rank in pipeline])
-            for timed in step.timed:
-                rank = pipeline[timed.rank]
-                ends[rank] = max(ends.get(rank, 0.0), timed.end)
-        if self._delivers:
-            return self._delivered(ends, free)
+    def _after_step(self, begin: list[float]) -> list[float]:
+        """By place, when its ranks are through with a step that they began then, ms."""
+        step = simulate(self._schedule, durations_ms(self.spec), self._passes, shares=shares_of(self.spec),
+                        longer=self.longer, meets=lambda place, action: self._meetings.get((place, action)), begin=begin)
+        ends = [0.0] * self.spec.grid.pp
+        for timed in step.timed:
+            ends[timed.rank] = max(ends[timed.rank], timed.end)
         if self.spec.ways == 2:
             ends = self._met(ends)
-        return {pipeline[place]: ends[pipeline[place]] + self.end_ms(place) for pipeline in self._pipelines
-                for place in range(len(pipeline))}
+        gathers = [self.end_ms(place, "all_gather") for place in range(len(ends))]
+        ends = [end + self.end_ms(place) - gathers[place] for place, end in enumerate(ends)]
+        if norm_is_told(self.spec):
+            ends = [max(ends) + self._time.norm_ms] * len(ends)
+        return [end + gathered for end, gathered in zip(ends, gathers, strict=True)]
 
-    def _met(self, ends: dict[int, float]) -> dict[int, float]:
+    def _met(self, ends: list[float]) -> list[float]:
         """Mirrored ranks go through the end of a step together, if there is anything that they average there."""
-        (pipeline,) = self._pipelines
-        met = dict(ends)
-        for place, (one, other) in enumerate(zip(pipeline, reversed(pipeline), strict=True)):
-            if any(talk.during == END and talk.axis == self._axis for talk in self._time.talks[place]):
-                met[one] = max(ends[one], ends[other])
-        return met
-
-    def _delivered(self, ready: dict[int, float], free: list[float]) -> dict[int, float]:
-        """The loss is averaged beside the messages between copies; all else comes on top of them."""
-        groups: dict[tuple[int, ...], float] = {}
-        loss_ms: dict[tuple[int, ...], float] = {}
-        beside = [0.0] * self.spec.grid.pp
-        for place, own in enumerate(self._time.talks):
-            for talk in own:
-                if talk.during != END:
-                    continue
-                of_place = self._time.groups[talk.axis][place]
-                if talk.collective == "send":
-                    groups |= {tuple(group): float(talk.size_bytes) for group in of_place}
-                elif talk.size_bytes == LOSS_BYTES and talk.axis == self._axis:
-                    loss_ms |= {tuple(group): self._time.ms(talk, place) for group in of_place}
-                else:
-                    beside[place] += self._time.ms(talk, place)
-        seconds = delivered(self._time.network, self.spec.splits.data.mode, groups,
-                            {rank: end / 1000 for rank, end in ready.items()}, free)
-        ends = {rank: 1000 * end for rank, end in seconds.items()}
-        for group, lasts_ms in loss_ms.items():
-            averaged = max(ready[rank] for rank in group) + lasts_ms
-            ends |= {rank: max(ends[rank], averaged) for rank in group}
-        grid = Grid.of(self.spec.grid)
-        return {rank: end + beside[grid.address(rank).pp] for rank, end in ends.items()}
+        return [max(one, other) if any(talk.during == END and talk.axis == self._axis for talk in own) else one
+                for one, other, own in zip(ends, reversed(ends), self._time.talks, strict=True)]
 
     def _passes(self, source: int, target: int) -> float:
         """Between neighbours, around the pipeline too."""
@@ -274,5 +234,5 @@ class StepTime:
         longer = max((sum(max(0.0, self.inside_ms.get((do, stage), 0.0) - lasts[do] * shares[stage])
                           for do in (Do.FORWARD, Do.BACKWARD)) for stage in range(len(shares))), default=0.0)
         alone = _work_ms(self.spec) / (1 - bubble_share(self.spec))
-        once = self.queue_ms + 2 * sum(self.hand_off_ms[:-1]) + self.averaging_ms[0] + self.end_ms(0)
+        once = 2 * sum(self.hand_off_ms[:-1]) + self.averaging_ms[0] + self.end_ms(0)
         return alone + self.spec.schedule.micro_batches * longer + once

@@ -8,28 +8,48 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from trainer.collectives.cost import ALL_REDUCE_SECONDS, bus_share
+from trainer.collectives.delivered import exchange_seconds
 from trainer.collectives.plans import plan_of
 from trainer.collectives.plans.plan import Move, Plan
-from trainer.collectives.ported import Network, network_of, ranked, repeated, together
-from trainer.emulate.link_classes import LinkClass
+from trainer.collectives.ported import Network, network_of, ranked, repeated
+from trainer.collectives.ported import together as together_of
+from trainer.emulate.link_classes import NUMBER_BYTES, LinkClass
 from trainer.grid import Grid, averaging_axes
 from trainer.spec import JobSpec
-from trainer.traffic import Talk, unknown_axes
+from trainer.traffic import END, Talk, calls, letters, unknown_axes
 from trainer.traffic import talks as talks_of
 
 MOST_SIMULATED = 4096  # stages × micro-batches
+ALL = "all"
+NORM = Talk(ALL, "all_reduce", NUMBER_BYTES, 1, END)  # of the gradient, which ranks that clip it tell each other
 UNORDERED = ("parameter-server", "everyone")
+MOST_REQUESTS = 4000  # of ranks in a step that is played: some tens of milliseconds for all steps that are
 MOST_PLAYED = 32  # ranks of a group whose collectives are played through; of larger ones the formulas are taken
 
 
 def left_out(spec: JobSpec) -> list[str]:
-    """Axes whose modelled links are not in a step's time: there are no formulas for what goes over them; or copies that
-    share in the older ways are too many to play what they send."""
+    """Axes whose modelled links are not in a step's time: there are no formulas for what goes over them; or copies that share in
+    the older ways are too many to play what they send, and not alone on their links."""
     if spec.links.kind == "real" or not spec.pace.is_emulated:
         return []
     axis, mode = averaging_axes(spec), spec.splits.data.mode
-    too_many = mode in UNORDERED and (spec.ranks > MOST_PLAYED or not is_played(spec))
-    return unknown_axes(spec) + [axis] * bool(axis and too_many)
+    tied = spec.grid.pp > 1 or (mode == "parameter-server" and spec.grid.tp > 1)
+    return unknown_axes(spec) + [axis] * bool(axis and mode in UNORDERED and tied and not is_short(spec))
+
+
+def is_short(spec: JobSpec) -> bool:
+    """Whether its ranks' steps are played one by one."""
+    actions = 2 * spec.ranks * spec.schedule.chunks * spec.schedule.micro_batches
+    if actions > MOST_REQUESTS:
+        return False
+    requests = 0
+    for place in range(spec.grid.pp):
+        of_place = 2 * letters(spec, place)
+        for talk in talks_of(spec, place):
+            ranks = Grid.of(spec.grid).size_of(talk.axis)
+            of_place += calls(spec, talk) * (2 if talk.collective == "all_reduce" else 1) * (ranks - 1)
+        requests += of_place * spec.ranks // spec.grid.pp
+    return actions + requests <= MOST_REQUESTS
 
 
 def is_played(spec: JobSpec) -> bool:
@@ -66,9 +86,9 @@ class TalkTime:
         return left_out(self.spec)
 
     @cached_property
-    def _together(self) -> dict[tuple[str, int], list[Sequence[int]]]:
+    def together(self) -> dict[tuple[str, int], list[Sequence[int]]]:
         """By axis and place, what is played of its groups."""
-        return {(axis, place): together(self.network, groups) for axis, of_places in self.groups.items()
+        return {(axis, place): together_of(self.network, groups) for axis, of_places in self.groups.items()
                 for place, groups in enumerate(of_places) if groups}
 
     @cached_property
@@ -80,13 +100,35 @@ class TalkTime:
         if self.spec.links.kind == "real" or talk.axis in self._left_out:
             return 0.0
         groups = self.groups[talk.axis][place]
+        return self._of_groups(talk, groups, self.together[talk.axis, place])
+
+    @cached_property
+    def norm_ms(self) -> float:
+        """What it takes all ranks to tell the length of the gradient."""
+        everyone = range(self.spec.ranks)
+        return 0.0 if self.spec.links.kind == "real" else self._of_groups(NORM, [everyone], [everyone])
+
+    def _of_groups(self, talk: Talk, groups: Sequence[Sequence[int]], played: Sequence[Sequence[int]]) -> float:
+        """Of these, some are played."""
         if len(groups[0]) > MOST_PLAYED:
             return 1000 * talk.count * self._by_formula(talk, groups)
-        played = self._together[talk.axis, place]
         key = talk.collective, talk.size_bytes, talk.count, self.network.lie_of(played)
         if key not in self._known_ms:
             self._known_ms[key] = 1000 * repeated(self.network, played, self.plan(talk, played), talk.size_bytes, talk.count)
         return self._known_ms[key]
+
+    @cached_property
+    def loss_ms(self) -> float:
+        return max((self.ms(talk, place) for place, own in enumerate(self.talks) for talk in own if talk.is_loss), default=0.0)
+
+    @cached_property
+    def exchange_ms(self) -> float:
+        """What copies send that share in the older ways."""
+        if self.spec.links.kind == "real" or averaging_axes(self.spec) in self._left_out:
+            return 0.0
+        groups = {tuple(group): float(talk.size_bytes) for place, own in enumerate(self.talks) for talk in own
+                  if talk.during == END and talk.collective == "send" for group in self.groups[talk.axis][place]}
+        return 1000 * exchange_seconds(self.network, self.spec.splits.data.mode, groups) if groups else 0.0
 
     def plan(self, talk: Talk, groups: Sequence[Sequence[int]]) -> Plan:
         ranks, name = len(groups[0]), getattr(self.spec.collectives, talk.collective, "")

@@ -35,6 +35,10 @@ class Talk:
     during: str
     stage: int = 0
 
+    @property
+    def is_loss(self) -> bool:
+        return (self.collective, self.size_bytes, self.during) == ("all_reduce", LOSS_BYTES, END)
+
 
 def talks(spec: JobSpec, place: int) -> list[Talk]:
     """Of the ranks at `place` in the pipeline, in one step; what lies between stages is in `letters`."""

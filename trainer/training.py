@@ -17,7 +17,7 @@ from trainer.data import data_of
 from trainer.data.order import share
 from trainer.emulate.links import Links
 from trainer.emulate.pace import Pacer
-from trainer.grid import Grid, averaging_axes, speaks_for_its_stages
+from trainer.grid import Grid, averaging_axes, holds_whole_gradient, speaks_for_its_stages
 from trainer.models import DTYPES, model_of
 from trainer.models.checkpointed import Checkpointed
 from trainer.probes.stopwatch import Stopwatch
@@ -134,7 +134,7 @@ class Training:
         """Where a rank holds the whole gradient its length costs no message. Else it makes all ranks wait for each
         other at the end of a step, which is only done to clip."""
         spec, owned, in_pieces = self.spec, self.copies.owned, self.copies.in_pieces
-        if spec.ranks == spec.averaging_ranks and spec.grid.ep == 1 and not in_pieces:
+        if holds_whole_gradient(spec):
             return GradientNorm(list(owned.values()), None, self._device)
         if not spec.optimizer.clip_norm:
             return None

@@ -8,7 +8,7 @@ a step goes on to the next one, as real ranks do (trainer.collectives.exchange, 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Hashable, Sequence
+from collections.abc import Generator, Hashable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -34,12 +34,28 @@ class Turn(NamedTuple):
     awaits: tuple[Hashable, ...]
 
 
+class Request(NamedTuple):
+    """A turn at a moment, in seconds. Whoever asks for it goes on when all that it awaits is there."""
+
+    at: float
+    sends: tuple[tuple[int, float, Hashable], ...] = ()
+    awaits: tuple[Hashable, ...] = ()
+
+
+Course = Generator[Request, float, None]  # what a rank does; it hears when it can go on
+
+
 class Program(NamedTuple):
     """What a rank does one after the other, from some moment on, in seconds."""
 
     rank: int
     begins: float
     turns: list[Turn]
+
+    def course(self) -> Course:
+        now = self.begins
+        for sends, awaits in self.turns:
+            now = yield Request(now, sends, awaits)
 
 
 class Network:
@@ -54,9 +70,11 @@ class Network:
         self.ranked: dict[Hashable, list[tuple[float, Plan]]] | None = None if link else {}  # what `ranked` found, if it holds
 
     def _by_distance(self, one: int, other: int) -> LinkClass:
-        distance = self.placement.distance(one, other)
+        return self.link_at(self.placement.distance(one, other))
+
+    def link_at(self, distance: str) -> LinkClass:
         if distance not in self._links:
-            self._links[distance] = link_as_counted(self.spec, self.placement, one, other)
+            self._links[distance] = link_as_counted(self.spec, distance)
         return self._links[distance]
 
     def lie_of(self, groups: Sequence[Sequence[int]]) -> Hashable:
@@ -72,31 +90,36 @@ class Network:
         return max(self.played([Program(rank, 0.0, turns_of(group, place, jobs))
                                 for group in groups for place, rank in enumerate(group)]))
 
-    def played(self, programs: Sequence[Program], free: list[float] | None = None) -> list[float]:
-        """When each of them is through, in seconds. In the order of time: whoever is ready first gets a port first. `free` is
-        when each port is, and changes."""
-        free = [0.0] * self.ports.count if free is None else free
-        at, lacks, till = [0] * len(programs), [0] * len(programs), [program.begins for program in programs]
+    def played(self, programs: Sequence[Program]) -> list[float]:
+        """When each of them is through, in seconds."""
+        till = self.run([(program.rank, program.course()) for program in programs])
+        return [max(program.begins, end) for program, end in zip(programs, till, strict=True)]
+
+    def run(self, courses: Sequence[tuple[int, Course]]) -> list[float]:
+        """When each rank's course is through. In the order of time: whoever is ready first gets a port first."""
+        free = [0.0] * self.ports.count
+        lacks, till = [0] * len(courses), [0.0] * len(courses)
         arrivals: dict[tuple[int, Hashable], float] = {}
-        waiting: dict[tuple[int, Hashable], int] = {}  # the program that waits for what comes to a rank by a name
-        ready = [(program.begins, number) for number, program in enumerate(programs)]
+        waiting: dict[tuple[int, Hashable], int] = {}  # the course that waits for what comes to a rank by a name
+        asked = [next(course, None) for _, course in courses]
+        ready = [(request.at, number) for number, request in enumerate(asked) if request is not None]
         heapq.heapify(ready)
         while ready:
             now, number = heapq.heappop(ready)
-            rank, _, turns = programs[number]
-            if at[number] == len(turns):
-                continue
-            sends, awaits = turns[at[number]]
-            at[number] += 1
-            till[number] = now
-            for target, size_bytes, name in sends:
-                link = self.link(rank, target)
-                passed = now + size_bytes / link.bytes_per_second
-                if size_bytes > self.packet_bytes:
-                    out, into = self.ports.between(rank, target)
-                    passed += max(0.0, free[out] - now, free[into] - now)
-                    free[out] = free[into] = passed
-                there, arrives = (target, name), passed + link.latency_seconds
+            rank, course = courses[number]
+            request = asked[number]
+            if request is None:  # what it awaited is there
+                try:
+                    request = course.send(now)
+                except StopIteration:
+                    continue
+                if request.at > now:
+                    asked[number] = request
+                    heapq.heappush(ready, (request.at, number))
+                    continue
+            asked[number], till[number] = None, now
+            for target, size_bytes, name in request.sends:
+                there, arrives = (target, name), self._arrival(rank, target, size_bytes, now, free)
                 if there in waiting:
                     waiter = waiting.pop(there)
                     till[waiter] = max(till[waiter], arrives)
@@ -105,7 +128,7 @@ class Network:
                         heapq.heappush(ready, (till[waiter], waiter))
                 else:
                     arrivals[there] = arrives
-            for name in awaits:
+            for name in request.awaits:
                 if (rank, name) in arrivals:
                     till[number] = max(till[number], arrivals.pop((rank, name)))
                 else:
@@ -114,6 +137,18 @@ class Network:
             if not lacks[number]:
                 heapq.heappush(ready, (till[number], number))
         return till
+
+    def _arrival(self, rank: int, target: int, size_bytes: float, now: float, free: list[float]) -> float:
+        """When a message is there. `free` is when each port is, and changes."""
+        if target == rank:  # another thread of the same
+            return now
+        link = self.link(rank, target)
+        passed = now + size_bytes / link.bytes_per_second
+        if size_bytes > self.packet_bytes:
+            out, into = self.ports.between(rank, target)
+            passed += max(0.0, free[out] - now, free[into] - now)
+            free[out] = free[into] = passed
+        return passed + link.latency_seconds
 
 
 def turns_of(group: Sequence[int], place: int, jobs: Sequence[Job]) -> list[Turn]:

@@ -66,13 +66,14 @@ class Ports:
         """The port that `source` sends by and the one that `target` receives by."""
         if self._placement.distance(source, target) == "server":
             return 2 * source, 2 * target + 1
-        return 2 * self._network(source), 2 * self._network(target) + 1
+        return 2 * self.network(source), 2 * self.network(target) + 1
 
     def of_server(self, rank: int) -> int:
         """Which of its server's network ports it has."""
         return self._local[rank] % self._per_server
 
-    def _network(self, rank: int) -> int:
+    def network(self, rank: int) -> int:
+        """The network port by which it leaves its server."""
         return self._ranks + self._placement.servers[rank] * self._per_server + self.of_server(rank)
 
 
@@ -99,7 +100,7 @@ class Links:
 
     def as_counted(self, source: int, target: int) -> LinkClass:
         """The link as a payload's bytes see it: slowed down, by faults as well, and of sizes that count for more."""
-        link, slower = link_as_counted(self.spec, self._placement, source, target), self._slowness(source, target)
+        link, slower = link_as_counted(self.spec, self._placement.distance(source, target)), self._slowness(source, target)
         return LinkClass(link.word, link.latency_seconds * slower, link.bytes_per_second / slower)
 
     def _slowness(self, source: int, target: int) -> float:

@@ -20,6 +20,11 @@ _HANDING_ON_NS = 2_000_000
 _MOST_SHARE = 8
 
 
+def others_hand_on_ns(lasts_ns: int) -> int:
+    """For how long an action that lasts so long lets others go first."""
+    return min(_HANDING_ON_NS, lasts_ns // _MOST_SHARE)
+
+
 class Pacer:
     """Stretches actions to their modelled durations; the real pace changes nothing.
 
@@ -60,8 +65,8 @@ class Pacer:
         gradients: on a device, too, it is full only at the end.
         """
         key = action.do, action.stage
-        others_ns = min(_HANDING_ON_NS, self._durations_ns[key] // _MOST_SHARE)
-        _sleep_until(start_ns + (self._durations_ns[key] - self._work_ns[key] if work_last else others_ns))
+        lasts_ns = self._durations_ns[key]
+        _sleep_until(start_ns + (lasts_ns - self._work_ns[key] if work_last else others_hand_on_ns(lasts_ns)))
         self._work_began_ns, self._work_is_last = time.monotonic_ns(), work_last
 
     def finish(self, action: Action, start_ns: int, computed_ns: int) -> int:

@@ -61,7 +61,7 @@ def _ceiling(spec: JobSpec, groups: Sequence[Sequence[int]]) -> dict[str, Any] |
     if spec.links.kind == "real" or len(groups[0]) == 1:
         return None
     placement = Placement.of(spec.grid, spec.placement)
-    links = {link_as_counted(spec, placement, one, other)
+    links = {link_as_counted(spec, placement.distance(one, other))
              for group in groups for one, other in zip(group, [*group[1:], group[0]], strict=True)}
     slowest = min(links, key=lambda link: link.bytes_per_second)
     return {"word": slowest.word, "bytes_per_second": slowest.bytes_per_second}
