@@ -31,8 +31,8 @@ from trainer.talk_time import ALL, NORM, UNORDERED, TalkTime
 from trainer.traffic import BACKWARD, END, FORWARD, LAST_BACKWARD, Talk
 
 STEPS = 4
-# Real ranks are never ready at the very same moment, so what alike ones send does not pass ports in the best of orders. Each
-# action is late by chance, by this much at most; how much hardly matters.
+# Real ranks are never ready at the very same moment, so what they average in the midst of a pipeline does not pass its ports in
+# the best of orders. Each action is late by chance, by this much at most, which counts for some percent; how much, for little.
 LATE_SECONDS = 5e-4
 GRADIENTS = (Do.BACKWARD, Do.BACKWARD_INPUT)  # of what a stage was given
 COMPLETES = (Do.BACKWARD, Do.BACKWARD_WEIGHT)  # a micro-batch's gradients of a stage
@@ -59,7 +59,8 @@ class PlayedSteps:
         self._lasts = {(do, stage): ms * share / 1000 for do, ms in durations_ms(spec).items()
                        for stage, share in enumerate(shares_of(spec))}
         self._last_stage = len(layers_of(spec)) - 1
-        self._chance = Random(0)
+        sharded = self._mode.startswith("zero") and spec.grid.pp > 1 and spec.links.kind == "modelled"
+        self._chance, self._late_seconds = Random(0), LATE_SECONDS if sharded else 0.0
         self._ends: list[list[float]] = [[] for _ in range(spec.ranks)]
 
     @cached_property
@@ -91,7 +92,7 @@ class PlayedSteps:
         lasts, averages = self._lasts[key], self._averages(place, action)
         if letter := self._awaited(place, action):
             now = yield Request(now, (), ((step, letter),))
-        now += LATE_SECONDS * self._chance.random()
+        now += self._late_seconds * self._chance.random()
         late = lasts - worked.get(key, 0.0) if averages else others_hand_on_ns(round(lasts * 1e9)) / 1e9
         begins = over = now + max(0.0, late)
         inside, behind = self._talked(place, action)

@@ -1,9 +1,9 @@
 """How long a step of a job at an emulated pace will take, with what its modelled links take. Nothing here loads torch.
 
-Inside an action of a stage ranks talk, and an action that this makes longer than its model is longer. Between stages a
-message arrives when its link says so. Behind a stage's last backward its copies average, and what it hands on waits for that.
-Copies that share in the older ways send all they have at once, and where micro-batches go both ways mirrored ranks wait for
-each other's stages. So a step is played after the other until one takes as long as the one before.
+A step of few messages is played as all ranks go through it (trainer.step_played). Of larger jobs it is put together here: inside
+an action of a stage ranks talk, and an action that this makes longer than its model is longer. Between stages a message arrives
+when its link says so. Behind a stage's last backward its copies average, and what it hands on waits for that. A step is played
+after the other until one takes as long as the one before.
 Not in it is what the machine really takes: the optimizer, the next samples, and some 2 ms of Python for each collective on
 two cores that many ranks share. `tests/ranks/test_step_time.py` holds it to paced runs.
 """
@@ -20,13 +20,14 @@ from trainer.schedules import schedule_of
 from trainer.schedules.actions import Action, Do, Schedule
 from trainer.schedules.cuts import shares_of
 from trainer.schedules.simulate import Meeting, simulate
-from trainer.schedules.theory import bubble_share
+from trainer.schedules.theory import bubble_share, shortened
 from trainer.spec import JobSpec
 from trainer.step_played import PlayedSteps
 from trainer.talk_time import UNORDERED, TalkTime, is_played, is_short
 from trainer.traffic import BACKWARD, END, FORWARD, LAST_BACKWARD, Talk
 
 SAME_MS = 1e-6
+MOST_OVERLAPPED = 512  # stages × micro-batches
 MOST_STEPS = 24  # that are played until two take the same
 
 _DURING = {FORWARD: (Do.FORWARD,), BACKWARD: (Do.BACKWARD, Do.BACKWARD_INPUT)}
@@ -38,8 +39,7 @@ def step_ms(spec: JobSpec) -> float | None:
     if not spec.pace.is_emulated:
         return None
     if spec.links.kind == "real" and spec.ways == 1:
-        overlaps = is_played(spec) and not norm_is_told(spec)  # whoever is through may begin the next step
-        return StepTime(spec).ms if overlaps else _work_ms(spec) / (1 - bubble_share(spec))
+        return _alone_ms(spec) - (0.0 if norm_is_told(spec) else _overlap_ms(spec))
     return PlayedSteps(spec).ms if is_short(spec) else StepTime(spec).ms
 
 
@@ -50,6 +50,19 @@ def leaves_out_mirrors(spec: JobSpec) -> bool:
         spec.splits.data.mode.startswith("zero") or not is_played(spec))
 
 
+def _alone_ms(spec: JobSpec) -> float:
+    """A step from end to end, if nothing takes time but its work."""
+    return _work_ms(spec) / (1 - bubble_share(spec))
+
+
+def _overlap_ms(spec: JobSpec) -> float:
+    """What a step gains as whoever is through begins the next one: as much with many micro-batches as with some."""
+    p, chunks = spec.grid.pp, spec.schedule.chunks
+    short = shortened(spec, p * max(2, MOST_OVERLAPPED // (p * p * chunks)))
+    fits = p * chunks * short.schedule.micro_batches <= MOST_OVERLAPPED
+    return _alone_ms(short) - StepTime(short).ms if fits else 0.0
+
+
 def _work_ms(spec: JobSpec) -> float:
     """What every rank works in one step, on average where their stages are unequal."""
     lasts = durations_ms(spec)
@@ -58,7 +71,7 @@ def _work_ms(spec: JobSpec) -> float:
 
 @dataclass(frozen=True)
 class StepTime:
-    """Of a job at an emulated pace, on modelled links."""
+    """Of a job at an emulated pace."""
 
     spec: JobSpec
 
@@ -233,6 +246,6 @@ class StepTime:
         lasts, shares = durations_ms(self.spec), shares_of(self.spec)
         longer = max((sum(max(0.0, self.inside_ms.get((do, stage), 0.0) - lasts[do] * shares[stage])
                           for do in (Do.FORWARD, Do.BACKWARD)) for stage in range(len(shares))), default=0.0)
-        alone = _work_ms(self.spec) / (1 - bubble_share(self.spec))
+        alone = _alone_ms(self.spec)
         once = 2 * sum(self.hand_off_ms[:-1]) + self.averaging_ms[0] + self.end_ms(0)
         return alone + self.spec.schedule.micro_batches * longer + once

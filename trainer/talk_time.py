@@ -33,7 +33,7 @@ def left_out(spec: JobSpec) -> list[str]:
     if spec.links.kind == "real" or not spec.pace.is_emulated:
         return []
     axis, mode = averaging_axes(spec), spec.splits.data.mode
-    tied = spec.grid.pp > 1 or (mode == "parameter-server" and spec.grid.tp > 1)
+    tied = spec.grid.pp > 1 or (mode == "parameter-server" and spec.ranks > spec.grid.copies)
     return unknown_axes(spec) + [axis] * bool(axis and mode in UNORDERED and tied and not is_short(spec))
 
 

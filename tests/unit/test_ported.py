@@ -13,7 +13,8 @@ from trainer.collectives.ported import Network, Program, Turn, ranked, repeated,
 from trainer.collectives.sent import sent_bytes
 from trainer.emulate.link_classes import LinkClass
 from trainer.emulate.links import Links, packet_bytes
-from trainer.spec import JobSpec, LinksSpec, parse
+from trainer.spec import DataSplit, JobSpec, LinksSpec, SplitsSpec, parse
+from trainer.step_played import PlayedSteps
 from trainer.step_time import StepTime, leaves_out_mirrors, step_ms
 from trainer.talk_time import left_out
 from trainer.traffic import talks
@@ -134,6 +135,29 @@ def test_everyone_sends_to_everyone_in_rounds(copies: int) -> None:
     assert step_ms(spec) == pytest.approx(2 * 60 + (copies - 1) * message_ms, rel=1e-2)
 
 
+@pytest.mark.parametrize("per_server", [1, 2, 8])
+@pytest.mark.parametrize(("mode", "grid"), [("parameter-server", {"dp": 16}), ("everyone", {"dp": 8, "cp": 2}),
+                                            ("everyone", {"dp": 16}), ("everyone", {"dp": 8, "tp": 2})])
+def test_what_many_copies_send_is_told_as_if_it_were_played(mode: str, grid: dict[str, int], per_server: int) -> None:
+    spec = job(grid=grid, batch=2 * grid["dp"] * 4, splits={"data": {"mode": mode}}, placement={"gpus_per_server": per_server},
+               **LARGE)
+    assert StepTime(spec).ms == pytest.approx(PlayedSteps(spec).ms, rel=0.03)
+
+
+def test_ranks_that_clip_wait_for_each_other_before_the_optimizer() -> None:
+    """In a V-shaped schedule whoever is through goes on with the next step, unless it has to hear of the gradient's length."""
+    clips = {"optimizer": {"clip_norm": 1.0}}
+    v_shaped = {"model": {"name": "gpt", "layers": 8}, "grid": {"pp": 4}, "schedule": {"name": "zb-v", "chunks": 2}}
+    real = {"links": {"kind": "real"}}
+    assert step_ms(job(**v_shaped, **real)) == pytest.approx(480) and step_ms(job(**v_shaped, **real, **clips)) == 510
+    far = {"placement": {"gpus_per_server": 1}}
+    waits_ms = [step_ms(job(**v_shaped, **far, **more)) for more in ({}, clips)]
+    assert waits_ms[1] > waits_ms[0] + 25
+    assert step_ms(job(**far, **clips)) == step_ms(job(**far)), "a copy of the whole model knows it by itself"
+    pipeline = job(grid={"pp": 4, "dp": 2}, **far, **clips)
+    assert StepTime(pipeline).ms == pytest.approx(PlayedSteps(pipeline).ms, rel=0.01)
+
+
 def test_a_packet_waits_for_nobody_and_nobody_for_it(tmp_path: Path) -> None:
     """As the loss and the gradients that are under way beside it: whichever is sent first."""
     spec = job(links={"kind": "modelled", "size_factor": 100})
@@ -156,6 +180,8 @@ def test_mirrored_ranks_meet_for_their_averages() -> None:
     time = StepTime(spec)
     assert left_out(spec) == [] and time.ms > step_ms(spec.model_copy(update={"links": LinksSpec()})) + min(time.averaging_ms)
     assert not leaves_out_mirrors(spec)
+    sharded = spec.model_copy(update={"splits": SplitsSpec(data=DataSplit(mode="zero-2"))})
+    assert not leaves_out_mirrors(sharded) and step_ms(sharded) > time.ms, "in every backward, at the ports of what is handed on"
     long = spec.schedule.model_copy(update={"micro_batches": 4096})
     assert leaves_out_mirrors(spec.model_copy(update={"schedule": long, "batch": 4096}))
 
@@ -163,7 +189,8 @@ def test_mirrored_ranks_meet_for_their_averages() -> None:
 def test_no_step_time_where_nothing_is_emulated_and_what_is_left_out_is_said() -> None:
     assert step_ms(job(pace={"kind": "real"})) is None
     served = {"splits": {"data": {"mode": "parameter-server"}}}
-    assert left_out(job(**served)) == [] and left_out(job(grid={"dp": 64}, batch=128, **served)) == ["dp"]
+    assert left_out(job(**served)) == [] == left_out(job(grid={"dp": 1024}, batch=2048, **served))
+    assert left_out(job(grid={"dp": 128, "pp": 2}, batch=256, **served)) == ["dp"]
     assert left_out(job(grid={"tp": 4}, precision="bf16")) == ["tp"]
     assert left_out(job()) == [] == left_out(job(links={"kind": "real"}, splits={"data": {"mode": "everyone"}}))
 

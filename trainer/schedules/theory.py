@@ -73,7 +73,7 @@ def _idle(spec: JobSpec) -> Idle:
         return _by_simulation(_of_unequal_stages(spec))
     shape = Shape(spec.grid.pp, schedule.micro_batches, schedule.chunks)
     found = idle_of(schedule.name, schedule.split_backward, shape, _times(spec))
-    return found or _by_simulation(_simulated(_shortened(spec, _STEADY_A_RANK * spec.grid.pp)))
+    return found or _by_simulation(_simulated(shortened(spec, _STEADY_A_RANK * spec.grid.pp)))
 
 
 def _by_simulation(idle: Fraction) -> Idle:
@@ -83,12 +83,12 @@ def _by_simulation(idle: Fraction) -> Idle:
 def _of_unequal_stages(spec: JobSpec) -> Fraction:
     p = spec.grid.pp
     rounds = max(3, _MOST_SIMULATED // (p * p * spec.schedule.chunks))
-    short = _shortened(spec, rounds * p)
+    short = shortened(spec, rounds * p)
     idle, left = _simulated(short), spec.schedule.micro_batches - short.schedule.micro_batches
-    return idle + (idle - _simulated(_shortened(spec, (rounds - 1) * p))) * left / p if left else idle
+    return idle + (idle - _simulated(shortened(spec, (rounds - 1) * p))) * left / p if left else idle
 
 
-def _shortened(spec: JobSpec, micro_batches: int) -> JobSpec:
+def shortened(spec: JobSpec, micro_batches: int) -> JobSpec:
     """The same job, of no more than so many micro-batches. A schedule of one's own stays as it is."""
     if spec.schedule.name == "csv" or spec.schedule.micro_batches <= micro_batches:
         return spec
