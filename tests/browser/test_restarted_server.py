@@ -55,8 +55,7 @@ def guest(browser) -> Page:
 def test_pages_and_sockets_are_complete_after_the_server_was_killed_and_ended_under_them(stack, page, guest):
     log_in(page, stack)
     run = launch(page, stack, "pipeline-1f1b", steps=str(STEPS))
-    made = "__import__('dashboard.runs.links', fromlist=['share']).share(Run.objects.get(pk={run!r}), None)[1]"
-    token = stack.python(made.format(run=run))
+    token = stack.python(f"links.share(Run.objects.get(pk={run!r}), None)[1]")
     guest.goto(f"{stack.url}/s/{token}/")
     pages = (page, guest)
     with ExitStack() as opened, ThreadPoolExecutor(SOCKETS) as threads:
