@@ -16,7 +16,7 @@ from trainer.trace.sinks import append_frame, read_frames
 from trainer.trace.stream import frames_key
 from workers.ending import close_stream
 
-pytestmark = [pytest.mark.stack, pytest.mark.timed]
+pytestmark = pytest.mark.stack
 
 REFUSALS = (b"No space left on device", b"disk I/O error")  # of a segment; of the database, whichever comes first
 STEPS_A_SEGMENT = 1000  # 68,000 spans: a segment is full and is sealed at once
