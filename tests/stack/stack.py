@@ -26,6 +26,7 @@ import redis
 
 from tests.stack.console import Console
 from tests.stack.home import ROOT, clean_environment, give_database
+from trainer.lifeline import tied_command
 
 T = TypeVar("T")
 
@@ -215,7 +216,7 @@ def running_stack(*options: str, under: Sequence[str] = (), **environment: str) 
     folder = Path(tempfile.mkdtemp(prefix="lockstep-stack-"))
     give_database(folder)
     clean, output = clean_environment(folder, **environment), folder / "up.out"
-    command = [*under, sys.executable, str(ROOT / "manage.py"), "up", "--port", "0", *options]
+    command = tied_command([*under, sys.executable, str(ROOT / "manage.py"), "up", "--port", "0", *options])
     with output.open("a") as out:
         process = subprocess.Popen(
             command, cwd=ROOT, env=clean, stdin=subprocess.DEVNULL, stdout=out, stderr=out, text=True, start_new_session=True
