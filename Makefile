@@ -37,14 +37,17 @@ $(PACKER)/built: $(wildcard $(PACKER)/*.c $(PACKER)/*.h) $(PACKER)/build.py $(IN
 run: setup
 	@exec $(BIN)/python manage.py up --port $(PORT)
 
-# What times real processes, servers and pages runs by itself; the rest side by side, on all cores.
-test: setup browser axe readers lint
+# What times real processes, servers and pages runs by itself; the rest side by side, on all cores. Pages come after
+# unit tests: beside Playwright's event loop neither tests with a loop of their own nor Django's ORM work.
+test: setup
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync browser axe readers lint
 ifdef TESTS
 	$(BIN)/python -m pytest $(TESTS)
 else
 	$(BIN)/python -m pytest -n auto --dist loadfile -m "not timed" tests/unit tests/ranks
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not timed" tests/stack tests/browser
 	$(BIN)/python -m pytest -m timed tests/ranks
-	$(BIN)/python -m pytest tests/stack tests/browser
+	$(BIN)/python -m pytest -m timed tests/stack tests/browser
 endif
 
 lint: setup

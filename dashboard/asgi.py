@@ -10,9 +10,10 @@ from django.core.asgi import get_asgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
 _pages = get_asgi_application()
 
+from dashboard.bodies import bounded  # noqa: E402  (needs Django's settings)
 from dashboard.live.routing import websocket_urlpatterns  # noqa: E402  (needs Django's apps)
 
 application = ProtocolTypeRouter({
-    "http": _pages,
+    "http": bounded(_pages),
     "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
 })

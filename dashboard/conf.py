@@ -75,6 +75,11 @@ def _origins(name: str) -> list[str]:
     return found
 
 
+def redis_url_file(home: Path) -> Path:
+    """Where `manage.py up` says how the Redis of its stack is reached."""
+    return home / "redis-url"
+
+
 @dataclass(frozen=True)
 class Conf:
     home: Path  # LOCKSTEP_HOME: the one folder of state
@@ -100,10 +105,6 @@ class Conf:
     metrics_token: str  # LOCKSTEP_METRICS_TOKEN: opens /metrics from elsewhere; empty means from this machine alone
     log_format: str  # LOCKSTEP_LOG_FORMAT: line, or json for an object a line
     devices: list[str]  # LOCKSTEP_DEVICES: what this machine's worker runs, comma-separated; empty means what it finds
-
-    @property
-    def redis_url_file(self) -> Path:
-        return self.home / "redis-url"
 
     def secret_key(self) -> str:
         """LOCKSTEP_SECRET_KEY, or one made once and kept in a file that only its owner can read."""
@@ -153,7 +154,7 @@ def _oidc() -> dict[str, Any]:
 
 def load() -> Conf:
     home = Path(os.environ.get("LOCKSTEP_HOME") or ROOT / ".lockstep").expanduser().resolve()
-    url_file = home / "redis-url"
+    url_file = redis_url_file(home)
     return Conf(
         home=home,
         redis_url=os.environ.get("REDIS_URL") or (url_file.read_text().strip() if url_file.exists() else ""),

@@ -28,8 +28,8 @@ class RankJob:
 class Control:
     """Shared memory of one run's ranks, made before they fork.
 
-    A stop has to fall between the same two steps on every rank. Whoever wants it sets
-    `stop_requested`; rank 0, at the start of step s, answers by allowing steps up to s + 1. No rank
+    A stop has to fall between the same two steps on every rank. Whoever wants it calls
+    `request_stop`; rank 0, at the start of step s, answers by allowing steps up to s + 1. No rank
     can be further than that, since every step ends in an exchange with all others.
 
     What a next life of the run has to know is here as well, since it outlives the ranks.
@@ -49,10 +49,6 @@ class Control:
 
     def request_stop(self) -> None:
         self._NUMBER.pack_into(self._memory, 0, 1)
-
-    @property
-    def stop_requested(self) -> bool:
-        return bool(self._NUMBER.unpack_from(self._memory, 0)[0])
 
     def begin_step(self, rank: int, step: int) -> None:
         self._NUMBER.pack_into(self._memory, self._at(rank), step)

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import redis
 
+from dashboard.conf import redis_url_file
 from dashboard.runs import fleet
 from dashboard.stack.files import Stack
 from dashboard.stack.own import own_stack
@@ -61,7 +62,7 @@ def own_place() -> Iterator[tuple[Path, Stack, float]]:
 
 
 def wait_for_worker(home: Path) -> None:
-    client = redis.Redis.from_url((home / "redis-url").read_text().strip())
+    client = redis.Redis.from_url(redis_url_file(home).read_text().strip())
 
     def ready() -> bool:
         return any(worker.host_ready and not worker.runs for worker in fleet.workers(client))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from channels.db import database_sync_to_async
@@ -24,11 +23,9 @@ from dashboard.live.messages import (
 from dashboard.live.reader import RunReader
 from dashboard.live.rights import Right, admit
 from dashboard.live.room import Room, enter
+from dashboard.live.sockets import Receive, Send, until_one_ends
 from dashboard.live.viewer import Viewer
 from dashboard.logs import now_about
-
-Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
 class _Pulls:
@@ -66,29 +63,10 @@ async def watch_run(scope: dict[str, Any], receive: Receive, send: Send) -> None
     now_about(state["id"])
     viewer = Viewer(right, visitor, state)
     async with enter(viewer, state) as room:
-        code = await _serve(viewer, room, receive, send)
+        pulls = _Pulls()
+        code = await until_one_ends(_listen(pulls, viewer, room, receive), _tell(viewer, send), _answer(pulls, room.reader, send))
         if code is not None:
             await send({"type": "websocket.close", "code": code})
-
-
-async def _serve(viewer: Viewer, room: Room, receive: Receive, send: Send) -> int | None:
-    """Until one side ends it: the code to close with, None when the browser has left."""
-    pulls = _Pulls()
-    tasks = [
-        asyncio.create_task(_listen(pulls, viewer, room, receive)),
-        asyncio.create_task(_tell(viewer, send)),
-        asyncio.create_task(_answer(pulls, room.reader, send)),
-    ]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    try:
-        return next(iter(done)).result()
-    except OSError:  # the browser left while something was being sent to it
-        return None
 
 
 async def _listen(pulls: _Pulls, viewer: Viewer, room: Room, receive: Receive) -> int | None:

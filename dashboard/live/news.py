@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -16,15 +15,13 @@ from channels.layers import get_channel_layer
 
 from dashboard.live.messages import CLOSE_GONE, CLOSE_MALFORMED
 from dashboard.live.rights import user_of
+from dashboard.live.sockets import Receive, Send, until_one_ends
 from dashboard.notices.reading import bell
 from dashboard.runs.door import list_groups_of, people_group
 
 LOOK_SECONDS = 10.0
 TICK_SECONDS = 0.2  # what changes meanwhile is told once
 AWAY_SECONDS = 2.0
-
-Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
 class _News:
@@ -84,17 +81,9 @@ async def watch_news(scope: dict[str, Any], receive: Receive, send: Send) -> Non
     await receive()  # websocket.connect
     await send({"type": "websocket.accept"})
     news = _News(scope["session"].session_key)
-    tasks = [asyncio.create_task(work) for work in (_until_gone(receive), _tell(news, send), news.listen())]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    with suppress(OSError):  # the browser left while something was being sent to it
-        code = next(iter(done)).result()
-        if code is not None:
-            await send({"type": "websocket.close", "code": code})
+    code = await until_one_ends(_until_gone(receive), _tell(news, send), news.listen())
+    if code is not None:
+        await send({"type": "websocket.close", "code": code})
 
 
 async def _until_gone(receive: Receive) -> int | None:

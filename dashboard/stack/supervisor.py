@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from dashboard.conf import ROOT
+from dashboard.conf import ROOT, redis_url_file
 from dashboard.stack import files, valkey
 from dashboard.stack.child import Child, Part
 from dashboard.stack.health import Health, Probes, redis_answers
@@ -68,7 +68,7 @@ class Supervisor:
                 self._start(Part("redis", self._own_redis.command, 5))
             prepare()
             self._await_redis()
-            files.write_private(self._home / "redis-url", self._redis_url + "\n")
+            files.write_private(redis_url_file(self._home), self._redis_url + "\n")
             for part in self._parts:
                 self._start(part)
             self._probes.start()
@@ -150,7 +150,7 @@ class Supervisor:
         for name in _STOP_ORDER:
             if name in self._children:
                 self._children[name].stop()
-        (self._home / "redis-url").unlink(missing_ok=True)
+        redis_url_file(self._home).unlink(missing_ok=True)
 
 
 def line(name: str, state: str, pid: int, words: str) -> str:

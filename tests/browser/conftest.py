@@ -10,9 +10,11 @@ from playwright.sync_api import Page
 from dashboard.charts import bubble, loss
 from dashboard.runs.ideal import ideal
 from tests.browser.chromium import ARTIFACTS, CHROMIUM_ARGS, chromium_path
+from tests.browser.first_light import NAME, PASSWORD
 from tests.browser.timeline_server import RANKS, SPEC, STEPS, Server, html
 from tests.browser.timeline_server import state as run_state
 from tests.browser.timeline_site import pipeline, site
+from tests.stack.stack import Stack, running_stack
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +25,14 @@ def browser_type_launch_args(browser_type_launch_args):
 @pytest.fixture(scope="session")
 def browser_context_args(browser_context_args):
     return browser_context_args | {"viewport": {"width": 1440, "height": 900}}
+
+
+@pytest.fixture(scope="session")
+def stack() -> Iterator[Stack]:
+    """A whole stack and its owner, NAME, for tests that launch runs of their own and leave it as they found it."""
+    with running_stack() as running:
+        running.create_user(NAME, PASSWORD)
+        yield running
 
 
 @pytest.fixture

@@ -3,20 +3,12 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.first_light import NAME, PASSWORD, launch, log_in, wait_until_complete
+from tests.browser.first_light import launch, log_in, wait_until_complete
 from tests.browser.static_server import until
-from tests.stack.stack import running_stack
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 STEPS = 6
-
-
-@pytest.fixture(scope="module")
-def stack():
-    with running_stack() as running:
-        running.create_user(NAME, PASSWORD)
-        yield running
 
 
 def test_both_ways_are_told_apart_before_and_during_the_run(stack, page, picture):

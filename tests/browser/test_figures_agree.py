@@ -15,8 +15,8 @@ from playwright.sync_api import Page, expect
 
 from dashboard.client.lockstep import Lockstep
 from dashboard.runs import words
-from tests.browser.first_light import NAME, PASSWORD, launch, log_in, wait_until_complete
-from tests.stack.stack import running_stack, wait_for
+from tests.browser.first_light import NAME, launch, log_in, wait_until_complete
+from tests.stack.stack import wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
@@ -30,13 +30,6 @@ AS_SHOWN = """async ({ found, shares }) => {
     throughput: `${figures(found.samples_per_second)} /s`, loss: found.loss_last.toPrecision(4),
   }, shares.map((share) => percent(share))];
 }"""
-
-
-@pytest.fixture(scope="module")
-def stack():
-    with running_stack() as running:
-        running.create_user(NAME, PASSWORD)
-        yield running
 
 
 def test_every_view_of_a_run_says_the_same(stack: Any, page: Page, tmp_path: Path) -> None:
@@ -63,9 +56,7 @@ def test_every_view_of_a_run_says_the_same(stack: Any, page: Page, tmp_path: Pat
 
     shared = {name: found[name] for name in of_steps(steps)}
     assert of_steps(steps) == pytest.approx(shared), "the API's steps"
-    made = "__import__('dashboard.accounts.tokens', fromlist=['make'])"
-    token = stack.python(f"{made}.make(User.get(username={NAME!r}), 'ci', ['read'])[1]")
-    text = Lockstep(stack.url, token).run(run_id).export("steps-csv", tmp_path).read_text()
+    text = Lockstep(stack.url, stack.make_token(NAME, "read")).run(run_id).export("steps-csv", tmp_path).read_text()
     assert of_steps(list(csv.DictReader(io.StringIO(text)))) == pytest.approx(shared), "the export"
     compared = {line["key"]: line["values"] for line in asked(f"/api/v1/compare?run={run_id}&run={other_id}")["figures"]}
     assert {name: compared[name][0] for name in shared} == pytest.approx(shared), "the comparison"

@@ -18,6 +18,7 @@ from tests.browser.first_light import (
     digest_in_store,
     launch,
     log_in,
+    log_in_by_the_form,
     wait_until_complete,
     wait_until_drawn,
 )
@@ -64,7 +65,7 @@ def test_the_one_time_link_makes_the_owner_and_works_once(stack, page, picture):
     page.context.clear_cookies()
     page.goto(f"{stack.url}/")
     expect(page).to_have_url(re.compile("/login/"))
-    log_in(page, stack)
+    log_in_by_the_form(page, stack)
 
 
 def test_the_form_says_beside_the_field_what_would_do_and_keeps_what_was_typed(owned, page, picture):

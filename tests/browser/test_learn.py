@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from dashboard.learn.ideas import IDEAS
-from tests.browser.first_light import NAME, PASSWORD, log_in, wait_until_drawn
-from tests.stack.stack import Stack, running_stack
+from tests.browser.first_light import log_in, wait_until_drawn
+from tests.stack.stack import Stack
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
@@ -23,17 +22,11 @@ IN_SIGHT = """(part) => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def stack() -> Iterator[Stack]:
-    with running_stack() as running:
-        running.create_user(NAME, PASSWORD)
-        yield running
-
-
 @pytest.mark.parametrize("key", MARKED)
 def test_an_idea_is_launched_and_its_guide_marks_the_right_thing(stack: Stack, page: Page, picture, key: str) -> None:
     idea = IDEAS[key]
     log_in(page, stack)
+    page.goto(stack.url)
     page.get_by_role("link", name="Learn").click()
     page.locator(f'a[href="/learn/{key}/"]').click()
     expect(page.get_by_role("heading", level=1)).to_have_text(idea.title)
@@ -64,4 +57,4 @@ def test_an_idea_is_launched_and_its_guide_marks_the_right_thing(stack: Stack, p
     assert "learn=" not in page.url
     page.go_back()
     expect(page.get_by_role("heading", level=1)).to_have_text(idea.title)
-    stack.stop_run(run)
+    stack.python(f"services.stop({run!r})")  # the next one's is not to wait for it

@@ -3,25 +3,16 @@
 import pytest
 
 from dashboard.client.lockstep import Lockstep
-from tests.browser.first_light import NAME, PASSWORD, log_in, wait_until_drawn
+from tests.browser.first_light import NAME, log_in, wait_until_drawn
 from tests.browser.static_server import until
-from tests.stack.stack import running_stack
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 
 @pytest.fixture(scope="module")
-def stack():
-    with running_stack() as running:
-        running.create_user(NAME, PASSWORD)
-        yield running
-
-
-@pytest.fixture(scope="module")
 def run(stack):
-    tokens = "__import__('dashboard.accounts.tokens', fromlist=['make'])"
-    token = stack.python(f"{tokens}.make(User.get(username={NAME!r}), 'ci', ['read', 'launch'])[1]")
-    return Lockstep(stack.url, token).launch("pipeline-1f1b", {"steps": 4, "name": "</script><b>odd</b>"}).wait()
+    server = Lockstep(stack.url, stack.make_token(NAME, "read", "launch"))
+    return server.launch("pipeline-1f1b", {"steps": 4, "name": "</script><b>odd</b>"}).wait()
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.browser.timeline_server import Server, state
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.timed]
 
 NOTHING = {"words": "No whole step yet.", "step_ms": None, "steps": 0, "pieces": [], "causes": []}
 FOUND = {

@@ -37,7 +37,21 @@ def answers(page: Page, timeline_address: str, stored: StoredRun) -> Iterator[An
 
 
 def run(page: Page, body: str) -> Any:
-    return in_page(page, f"return (async () => {{ const {{ timeline }} = b; const w = b.windowed; {body} }})();")
+    """As JSON: what Playwright itself makes of a hundred thousand spans takes seconds."""
+    found = f"(async () => {{ const {{ timeline }} = b; const w = b.windowed; {body} }})()"
+    return json.loads(in_page(page, f"return {found}.then((found) => JSON.stringify(found ?? null));"))
+
+
+def record(page: Page, rows: np.ndarray[Any, Any]) -> None:
+    """Put rows of StoredRun.spans into `recorded`, in the order of their ends, as ranks tell them."""
+    in_order = rows[np.argsort(rows[:, 4], kind="stable")]
+    page.evaluate("(rows) => { window.recorded = JSON.parse(rows); }", json.dumps(in_order.tolist()))
+
+
+def touching(rows: np.ndarray[Any, Any], stretches: list[list[float]]) -> list[list[int]]:
+    """Those of StoredRun.of that reach into any of the stretches."""
+    start, end = rows[:, 0], rows[:, 0] + np.maximum(rows[:, 1], 1)
+    return rows[np.any([(start < high) & (end > low) for low, high in stretches], axis=0)].tolist()
 
 
 def begin(page: Page, stored: StoredRun, more: str = "") -> None:
@@ -103,8 +117,7 @@ def test_windows_hold_every_span_once_wherever_one_has_been(page: Page, answers:
         total = 0
         for rank in range(8):
             for lane in range(4):
-                wanted = [row for row in stored.of(rank, lane).tolist()
-                          if any(row[0] < high and row[0] + max(row[1], 1) > low for low, high in merged)]
+                wanted = touching(stored.of(rank, lane), merged)
                 assert run(page, f"return w.held(timeline, {rank}, {lane});") == wanted
                 total += len(wanted)
         assert run(page, "return timeline.trace.spans") == total > 0
@@ -207,8 +220,7 @@ def test_a_live_run_that_outgrows_the_page_keeps_its_latest_spans_and_cells_of_t
     page: Page, answers: Answers, stored: StoredRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(windows, "FEW_SPANS", 2_000)  # in proportion to the page's budget here
-    as_told = stored.spans[np.argsort(stored.spans[:, 4], kind="stable")].tolist()
-    page.evaluate("(rows) => { window.recorded = rows; }", as_told)
+    record(page, stored.spans)
     most, blanks, following, leaves = run(page, """
       window.reader = w.openReader(timeline, { mostSpans: 60_000 });
       timeline.view.setRange(0, 1e9);
@@ -249,9 +261,8 @@ def test_a_page_that_opens_in_the_middle_of_a_live_run_holds_its_end_and_reads_t
     """What comes live is held from a time on; what a slower rank tells late of the time before is left to windows."""
     from_ns = int(stored.sealed["end_ns"] * 0.8)
     told = stored.spans[stored.spans[:, 4] > from_ns - 20 * MS]
-    told = told[np.argsort(told[:, 4], kind="stable")]
     sealed = stored.sealed | {"held_from_ns": from_ns, "spans_before": len(stored.spans) - len(told)}
-    page.evaluate("(rows) => { window.recorded = rows; }", told.tolist())
+    record(page, told)
     run(page, f"""
       timeline.follow(false);
       window.reader = w.openReader(timeline, {{ sealed: {json.dumps(sealed)} }});
@@ -267,8 +278,7 @@ def test_a_page_that_opens_in_the_middle_of_a_live_run_holds_its_end_and_reads_t
         assert any(begin <= low and end >= low + 90 * MS for begin, end in merged)
         for rank in range(8):
             for lane in range(4):
-                wanted = [row for row in stored.of(rank, lane).tolist()
-                          if any(row[0] < end and row[0] + max(row[1], 1) > begin for begin, end in merged)]
+                wanted = touching(stored.of(rank, lane), merged)
                 assert run(page, f"return w.held(timeline, {rank}, {lane});") == wanted
     assert run(page, "return timeline.trace.total") == len(stored.spans)
 

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.first_light import launch, log_in, wait_until_complete, wait_until_drawn
+from tests.browser.first_light import launch, log_in_by_the_form, wait_until_complete, wait_until_drawn
 from tests.stack.stack import at_once_seconds, running_stack
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack, pytest.mark.timed]
@@ -26,7 +26,7 @@ def stack():
 def ada(stack, browser) -> Page:
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = context.new_page()
-    log_in(page, stack, "ada", PASSWORD)
+    log_in_by_the_form(page, stack, "ada", PASSWORD)
     yield page
     context.close()
 

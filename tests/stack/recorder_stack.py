@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sqlite3
 import subprocess
@@ -15,6 +14,7 @@ from typing import Any
 
 import redis
 
+from tests.stack.home import ROOT, clean_environment, give_database
 from tests.valkey import port_of, start_valkey
 from trainer.folder import run_folder, spill_file, store_folder
 from trainer.spec import GridSpec, JobSpec, ScheduleSpec
@@ -23,18 +23,7 @@ from trainer.trace.store import StoreReader
 from trainer.trace.stream import EVENT, LIVE_RUNS, RECORDER, frames_key
 from trainer.trace.writer import Writer
 
-ROOT = Path(__file__).parents[2]
 SPEC = JobSpec(grid=GridSpec(pp=4), schedule=ScheduleSpec(name="gpipe", micro_batches=8), steps=30)
-# Their state says that they are over: nobody supervises them here, and the reaper would call them lost.
-MAKE_RUNS = """
-import django, json, sys
-django.setup()
-from django.core.management import call_command
-call_command("migrate", verbosity=0)
-from dashboard.runs.models import Run
-for _ in range(int(sys.argv[1])):
-    print(Run.objects.create(name="test", spec_json=json.loads(sys.argv[2]), device="cpu", state="finished").id)
-"""
 
 
 def until(what: str, condition: Callable[[], Any], seconds: float = 30.0) -> Any:
@@ -54,15 +43,13 @@ class RecorderStack:
         self._valkey_folder = beside / "valkey"
         self.url, self.valkey = start_valkey(self._valkey_folder)
         self.client = redis.Redis.from_url(self.url, socket_timeout=5)
-        own = {"LOCKSTEP_HOME": str(self.home), "REDIS_URL": self.url, "DJANGO_SETTINGS_MODULE": "dashboard.settings"}
-        self.env = {**os.environ, **own}
+        self.env = clean_environment(self.home, REDIS_URL=self.url)
         self.recorders: list[subprocess.Popen[bytes]] = []
         self.log_file = beside / "recorder.log"
         self._log = self.log_file.open("ab")
 
     def make_runs(self, count: int = 1) -> list[str]:
-        command = [sys.executable, "-c", MAKE_RUNS, str(count), SPEC.to_json()]
-        made = subprocess.run(command, cwd=ROOT, env=self.env, check=True, capture_output=True, text=True).stdout.split()
+        made = give_database(self.home, count, SPEC.to_json())
         self.client.sadd(LIVE_RUNS, *made)
         return made
 

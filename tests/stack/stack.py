@@ -17,14 +17,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import redis
 
-ROOT = Path(__file__).parents[2]
+from tests.stack.console import Console
+from tests.stack.home import ROOT, clean_environment, give_database
+from trainer.lifeline import tied_command
+
 T = TypeVar("T")
 
 
@@ -49,6 +52,7 @@ class Stack:
     environment: dict[str, str]
     process: subprocess.Popen[str]
     output: Path
+    console: Console
     url: str = ""
 
     @property
@@ -68,20 +72,26 @@ class Stack:
 
     def python(self, code: str) -> Any:
         """What the expression `code` is in a process of this stack's Django; models, services and settings are there."""
-        prelude = ("import json; from django.conf import settings; from django.contrib.auth import get_user_model; "
-                   "from dashboard.runs import curation, door, fleet, services; from dashboard.runs.models import *; "
-                   "from trainer.presets import PRESETS; from trainer.spec import *; User = get_user_model().objects; ")
-        printed = self.manage("shell", "--no-imports", "-c", f"{prelude}print(json.dumps({code}))").stdout
-        return json.loads(printed.splitlines()[-1])
+        return self.console.python(code)
 
     def create_user(self, name: str = "ada", password: str = "correct horse battery", is_superuser: bool = True) -> None:
         make = "create_superuser" if is_superuser else "create_user"
         self.python(f"User.{make}({name!r}, '', {password!r}).pk")
 
+    def log_in(self, name: str) -> dict[str, str]:
+        """The cookie of a browser in which this person has logged in."""
+        key = self.python(f"session_of(User.get(username={name!r}))")
+        return {"name": "lockstep_session", "value": key, "url": self.url}
+
+    def make_token(self, name: str, *scopes: str) -> str:
+        """A token of this person for programs."""
+        token: str = self.python(f"tokens.make(User.get(username={name!r}), 'ci', {list(scopes)})[1]")
+        return token
+
     def launch(self, what: str, *changes: str) -> str:
         """The id of a new run that nobody waits for."""
         settings = [word for change in changes for word in ("--set", change)]
-        run_id: str = json.loads(self.manage("launch", what, *settings, "--json").stdout)["run"]
+        run_id: str = json.loads(self.console.manage("launch", what, *settings, "--json"))["run"]
         return run_id
 
     def run(self, run_id: str) -> dict[str, Any]:
@@ -146,6 +156,15 @@ class Stack:
             self.process.send_signal(signal.SIGINT)
         return self.process.wait(30)
 
+    def kill(self) -> None:
+        """At once, with all that it started: how a stack ends in order has tests of its own."""
+        self.process.kill()
+        self.process.wait()
+        for pid in self.processes():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.console.close()
+
 
 def processes_of(home: Path) -> dict[int, str]:
     """Zombies aside. Valkey writes its title over its environment, but works inside the home folder."""
@@ -188,36 +207,27 @@ def children_of(pid: int, home: Path) -> list[int]:
     return sorted(child for child in processes_of(home) if parent_of(child) == pid)
 
 
-def clean_environment(home: Path, **more: str) -> dict[str, str]:
-    """Of a process that lives in `home` and shares nothing with other stacks."""
-    kept = {name: value for name, value in os.environ.items() if name not in ("REDIS_URL", "DATABASE_URL")}
-    return kept | {"LOCKSTEP_HOME": str(home), "DJANGO_SETTINGS_MODULE": "dashboard.settings", **more}
-
-
 @contextmanager
-def running_stack(*options: str, home: Path | None = None, under: Sequence[str] = (), **environment: str) -> Iterator[Stack]:
+def running_stack(*options: str, under: Sequence[str] = (), **environment: str) -> Iterator[Stack]:
     """`manage.py up --port 0`; everything of it is gone when the block ends. Keywords go into its environment.
 
     `under` is a command that starts it, such as one that takes rights away.
     """
-    folder = home or Path(tempfile.mkdtemp(prefix="lockstep-stack-"))
-    folder.mkdir(exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="lockstep-stack-"))
+    give_database(folder)
     clean, output = clean_environment(folder, **environment), folder / "up.out"
-    command = [*under, sys.executable, str(ROOT / "manage.py"), "up", "--port", "0", *options]
+    command = tied_command([*under, sys.executable, str(ROOT / "manage.py"), "up", "--port", "0", *options])
     with output.open("a") as out:
         process = subprocess.Popen(
             command, cwd=ROOT, env=clean, stdin=subprocess.DEVNULL, stdout=out, stderr=out, text=True, start_new_session=True
         )
-    stack = Stack(folder, clean, process, output)
+    stack = Stack(folder, clean, process, output, Console(clean))
     try:
         _await_ready(stack, with_worker="--no-worker" not in options)
         yield stack
     finally:
-        stack.stop()
-        for pid in processes_of(folder):
-            os.kill(pid, signal.SIGKILL)
-        if home is None:
-            shutil.rmtree(folder, ignore_errors=True)
+        stack.kill()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _await_ready(stack: Stack, with_worker: bool) -> None:

@@ -16,7 +16,7 @@ from trainer.trace.sinks import append_frame, read_frames
 from trainer.trace.stream import frames_key
 from workers.ending import close_stream
 
-pytestmark = [pytest.mark.stack, pytest.mark.timed]
+pytestmark = pytest.mark.stack
 
 REFUSALS = (b"No space left on device", b"disk I/O error")  # of a segment; of the database, whichever comes first
 STEPS_A_SEGMENT = 1000  # 68,000 spans: a segment is full and is sealed at once
@@ -32,6 +32,14 @@ def small_disk(tmp_path):
         pytest.skip(f"no file system may be mounted here: {mounted.stderr.strip()}")
     yield folder
     subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@pytest.fixture
+def cramped(tmp_path, small_disk):
+    """A recorder whose home folder is on the small disk; Valkey and the log are not."""
+    recording = RecorderStack(small_disk, beside=tmp_path)
+    yield recording
+    recording.close()
 
 
 def fill(folder, leave_bytes=0):
@@ -63,26 +71,22 @@ def test_a_recorder_killed_in_the_middle_of_sealing_twice_loses_and_doubles_noth
     assert_whole(recording, run_id, ranks)
 
 
-def test_what_a_full_disk_refuses_is_sealed_once_there_is_room(tmp_path, small_disk):
+def test_what_a_full_disk_refuses_is_sealed_once_there_is_room(cramped, small_disk):
     """The database is on the same disk, and is refused as well."""
-    recording = RecorderStack(small_disk, beside=tmp_path)
-    try:
-        (run_id,) = recording.make_runs()
-        recording.start_recorder()
-        ranks = Ranks(recording, run_id)
-        ranks.work(10)
-        until("it has taken them", lambda: recording.row(run_id)["figures"].get("spans") == ranks.spans)
-        ballast = fill(small_disk)
-        ranks.work(STEPS_A_SEGMENT)
-        until("it was refused", lambda: any(words in recording.log_file.read_bytes() for words in REFUSALS))
-        assert recording.client.xlen(frames_key(run_id)) > 0
-        ballast.unlink()
-        ranks.work(10)
-        ranks.close()
-        recording.end(run_id)
-        assert_whole(recording, run_id, ranks)
-    finally:
-        recording.close()
+    (run_id,) = cramped.make_runs()
+    cramped.start_recorder()
+    ranks = Ranks(cramped, run_id)
+    ranks.work(10)
+    until("it has taken them", lambda: cramped.row(run_id)["figures"].get("spans") == ranks.spans)
+    ballast = fill(small_disk)
+    ranks.work(STEPS_A_SEGMENT)
+    until("it was refused", lambda: any(words in cramped.log_file.read_bytes() for words in REFUSALS))
+    assert cramped.client.xlen(frames_key(run_id)) > 0
+    ballast.unlink()
+    ranks.work(10)
+    ranks.close()
+    cramped.end(run_id)
+    assert_whole(cramped, run_id, ranks)
 
 
 @pytest.mark.parametrize("leave_bytes", [0, 5000, 20_000])
@@ -106,28 +110,24 @@ def test_a_frame_for_which_the_disk_has_no_room_leaves_the_spill_as_it_was(small
     assert [data for data, _ in read_frames(path)] == frames[: kept + 1]
 
 
-def test_without_redis_and_without_room_on_disk_frames_wait_in_memory(tmp_path, small_disk):
-    recording = RecorderStack(small_disk, beside=tmp_path)
-    try:
-        (run_id,) = recording.make_runs()
-        recording.start_recorder()
-        ranks = Ranks(recording, run_id)
-        ranks.work(10)
-        until("it has taken them", lambda: recording.row(run_id)["figures"].get("spans") == ranks.spans)
-        ballast = fill(small_disk, leave_bytes=20_000)
+def test_without_redis_and_without_room_on_disk_frames_wait_in_memory(cramped, small_disk):
+    (run_id,) = cramped.make_runs()
+    cramped.start_recorder()
+    ranks = Ranks(cramped, run_id)
+    ranks.work(10)
+    until("it has taken them", lambda: cramped.row(run_id)["figures"].get("spans") == ranks.spans)
+    ballast = fill(small_disk, leave_bytes=20_000)
 
-        def go_on_without():
-            ranks.work_until("the disk refuses frames", lambda: recording.spilled_bytes(run_id) > 10_000, steps=5)
-            ranks.work(200)
+    def go_on_without():
+        ranks.work_until("the disk refuses frames", lambda: cramped.spilled_bytes(run_id) > 10_000, steps=5)
+        ranks.work(200)
 
-        recording.restart_valkey(go_on_without)
-        ballast.unlink()
-        ranks.work(10)
-        ranks.close()
-        recording.end(run_id)
-        assert_whole(recording, run_id, ranks)
-    finally:
-        recording.close()
+    cramped.restart_valkey(go_on_without)
+    ballast.unlink()
+    ranks.work(10)
+    ranks.close()
+    cramped.end(run_id)
+    assert_whole(cramped, run_id, ranks)
 
 
 RANK = """

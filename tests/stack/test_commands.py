@@ -14,7 +14,8 @@ from typing import IO
 
 import pytest
 
-from tests.stack.stack import ROOT, clean_environment, processes_of, running_stack, wait_for
+from tests.stack.home import ROOT, clean_environment
+from tests.stack.stack import processes_of, running_stack, wait_for
 
 pytestmark = [pytest.mark.stack, pytest.mark.timed]
 

@@ -12,7 +12,7 @@ from trainer.trace import checksum
 from trainer.trace.frame import decode, encode
 from trainer.trace.stream import FRAME, frames_key
 
-pytestmark = [pytest.mark.stack, pytest.mark.timed]
+pytestmark = pytest.mark.stack
 
 
 def spans_in(recording, run_id):

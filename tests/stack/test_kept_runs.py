@@ -11,7 +11,7 @@ from tests.stack.emulated_ranks import Ranks, assert_whole
 from tests.stack.recorder_stack import ROOT, RecorderStack, until
 from trainer.folder import run_folder, store_folder
 
-pytestmark = [pytest.mark.stack, pytest.mark.timed]
+pytestmark = pytest.mark.stack
 
 READ = """
 import django, json, sys

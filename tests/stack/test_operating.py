@@ -107,7 +107,7 @@ def test_a_run_can_be_found_in_the_recorders_and_the_workers_log(stack, runs):
     assert [line["run"] for line in sealed if "is sealed" in line["message"]] == runs
     missing = stack.launch("pipeline-1f1b", "steps=4")
     stack.wait_for_state(missing, "finished")
-    assert stack.python(f"__import__('dashboard.runs.door', fromlist=['x']).put_in_queue({missing!r}, 'cpu')") is None
+    assert stack.python(f"door.put_in_queue({missing!r}, 'cpu')") is None
 
     def told():
         lines = [json.loads(line) for line in (stack.home / "logs" / "worker.log").read_text().splitlines()]

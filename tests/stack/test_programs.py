@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from dashboard.client.lockstep import Lockstep, Refused
-from tests.stack.stack import ROOT, Stack, wait_for
+from tests.stack.home import ROOT
+from tests.stack.stack import Stack, wait_for
 from tests.unit import chrome_reader
 
 pytestmark = [pytest.mark.stack, pytest.mark.timed]
@@ -19,8 +20,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.timed]
 @pytest.fixture(scope="module")
 def token(stack: Stack) -> str:
     stack.create_user("ada")
-    made = "__import__('dashboard.accounts.tokens', fromlist=['make']).make(User.get(username='ada'), 'ci', {})[1]"
-    return stack.python(made.format(["read", "launch", "manage"]))
+    return stack.make_token("ada", "read", "launch", "manage")
 
 
 @pytest.fixture(scope="module")

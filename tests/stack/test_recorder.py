@@ -12,7 +12,7 @@ from tests.stack.recorder_stack import until
 from tests.unit.frames import gpipe_rows
 from trainer.trace.stream import EVENT, FRAME, LIVE_RUNS, RECORDERS, frames_key
 
-pytestmark = [pytest.mark.stack, pytest.mark.timed]
+pytestmark = pytest.mark.stack
 
 
 def test_a_run_is_recorded_to_its_end(recording):

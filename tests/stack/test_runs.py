@@ -71,7 +71,7 @@ def test_a_rank_that_does_not_answer_is_killed_at_the_last_rung(stack):
 def test_a_task_that_comes_twice_starts_one_run(stack):
     run_id = stack.launch("pipeline-1f1b", "steps=20")
     stack.wait_for_state(run_id, "running")
-    stack.python(f"__import__('dashboard.runs.door').runs.door.put_in_queue({run_id!r}, 'cpu')")
+    stack.python(f"door.put_in_queue({run_id!r}, 'cpu')")
     assert stack.wait_for_state(run_id, "finished", "failed")["state"] == "finished"
     after = stack.launch("pipeline-1f1b", "steps=1")
     stack.wait_for_state(after, "finished")

@@ -30,11 +30,10 @@ def stack():
 @pytest.fixture
 def shared(stack):
     """(the run's id, the token of a link to it): a run that goes on, for all that the database says."""
-    made = "__import__('dashboard.runs.links', fromlist=['share']).share(Run.objects.get(pk={run!r}), None)[1]"
     run_id = stack.python("services.launch(PRESETS['pipeline-1f1b'].spec, None).pk")
     assert stack.python(f"Run.objects.filter(pk={run_id!r}).update(state='finished', started_at='2026-01-01T00:00:00Z')") == 1
     stack.client.sadd(LIVE_RUNS, run_id)
-    return run_id, stack.python(made.format(run=run_id))
+    return run_id, stack.python(f"links.share(Run.objects.get(pk={run_id!r}), None)[1]")
 
 
 def work(writer, spans, from_step):

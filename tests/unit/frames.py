@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from trainer.trace.columns import CounterRow, MarkRow, Strings
 from trainer.trace.frame import Frame
 from trainer.trace.kinds import Kind
 from trainer.trace.row import Row
+from trainer.trace.store import StoreReader, StoreWriter
 
 Span = tuple[object, ...]
 
@@ -26,6 +29,17 @@ def frame_of(
         counters=columns.counters(counters or [], strings, as_it_is), marks=columns.marks(marks or [], strings, as_it_is),
         strings=strings.table, spans_before=before, **fields,  # type: ignore[arg-type]
     )
+
+
+def stored(folder: Path, frames: Iterable[Frame], seal_every: int) -> StoreReader:
+    """A complete store of these frames, so many in a segment."""
+    writer = StoreWriter(folder)
+    for place, frame in enumerate(frames, 1):
+        writer.add(frame, f"{place}-0")
+        if place % seal_every == 0:
+            writer.seal()
+    writer.seal(complete=True)
+    return StoreReader(folder)
 
 
 def as_it_is(times_ns: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ import pytest
 
 from dashboard.bench import synthetic
 from dashboard.bench.synthetic import Shape
-from tests.unit.frames import frame_of, gpipe_rows
+from tests.unit.frames import frame_of, gpipe_rows, stored
 from trainer.grid import Grid
 from trainer.trace.analysis.collectives import matched
 from trainer.trace.analysis.critical_path import critical_path
@@ -17,7 +17,7 @@ from trainer.trace.analysis.spans import Groups, of_frames
 from trainer.trace.analysis.steps import tabled
 from trainer.trace.kinds import LANE_OF, MODEL_WORK, Kind, Lane
 from trainer.trace.step_figures import StepFigures
-from trainer.trace.store import StoreReader, StoreWriter
+from trainer.trace.store import StoreReader
 
 SHAPE, STEPS = Shape(copies=2, stages=3, micro_batches=4), 6
 GRID = Grid((2, 1, 3, 1, 1))
@@ -31,16 +31,6 @@ def span(kind, start, end, step=0, micro_batch=-1, stage=-1, peer=-1, size=-1, s
 def spans_of(ranks, *rows_by_rank, grid=None):
     frames = [frame_of(rank, 1, list(rows)) for rank, rows in enumerate(rows_by_rank)]
     return of_frames(frames, Groups(ranks, grid))
-
-
-def stored(folder, frames, seal_every=5):
-    writer = StoreWriter(folder)
-    for place, frame in enumerate(frames, 1):
-        writer.add(frame, f"{place}-0")
-        if place % seal_every == 0:
-            writer.seal()
-    writer.seal(complete=True)
-    return StoreReader(folder)
 
 
 def rows_of(frames):
@@ -134,7 +124,7 @@ def test_a_stored_run_adds_up_to_the_same(tmp_path, seal_every):
 
 def test_parts_of_every_critical_path_add_up_to_its_extent(tmp_path):
     paths = []
-    analysed(stored(tmp_path, FRAMES), SHAPE.ranks, GRID, lambda _, path: paths.append(path))
+    analysed(stored(tmp_path, FRAMES, 5), SHAPE.ranks, GRID, lambda _, path: paths.append(path))
     for path in paths:
         assert np.allclose(path.by_kind_ns.sum(axis=1) + path.idle_ns, path.extent_ns)
         assert np.allclose(path.by_rank_ns.sum(axis=1) + path.idle_ns, path.extent_ns)

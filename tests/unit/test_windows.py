@@ -6,22 +6,12 @@ import sqlite3
 import numpy as np
 import pytest
 
-from tests.unit.frames import all_spans, frame_of, shuffled
+from tests.unit.frames import all_spans, frame_of, shuffled, stored
 from trainer.trace import pyramid, windows, zoom
 from trainer.trace.kinds import Kind, Lane
 from trainer.trace.store import StoreReader, StoreWriter
 
 MS = 1_000_000
-
-
-def stored(folder, frames, seal_every=1):
-    writer = StoreWriter(folder)
-    for place, frame in enumerate(frames, 1):
-        writer.add(frame, f"{place}-0")
-        if place % seal_every == 0:
-            writer.seal()
-    writer.seal(complete=True)
-    return StoreReader(folder)
 
 
 def expected(frames, window):
