@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.browser.timeline_site import run
+from trainer.trace.kinds import Kind
 
 pytestmark = pytest.mark.browser
 
@@ -186,6 +187,26 @@ def test_a_collectives_members_are_in_its_group_not_in_another_of_the_same_name(
       return [ranks(20), ranks(120), ranks(220)];
     """)
     assert found == [[2, 3], [0, 2, 4, 6], list(range(8))]
+
+
+def test_what_waited_for_a_forward_is_the_forward_behind_it_though_it_began_with_its_data_on_the_way(bench: Page) -> None:
+    """Paced work begins when its stage is free; the message that it needs may still be on its way then."""
+    kind, stage = run(bench, """
+      const trace = new b.trace.Trace(2, []);
+      const one = { step: 0, microBatch: 2 };
+      const rows = [[
+        { ...one, start: 0, duration: 20e6, kind: 1, lane: 0, stage: 0 },
+        { ...one, start: 20.1e6, duration: 0.2e6, kind: 7, lane: 2, stage: 1, peer: 1 },
+      ], [
+        { ...one, start: 20.2e6, duration: 20e6, kind: 1, lane: 0, stage: 1 },
+        { ...one, start: 60e6, duration: 40e6, kind: 2, lane: 0, stage: 1 },
+        { ...one, start: 20.3e6, duration: 0.5e6, kind: 8, lane: 2, stage: 1, peer: 0 },
+      ]];
+      rows.forEach((each, rank) => trace.append(spans.frameOf(rank, each)));
+      const next = b.dependencies.nextDependency(trace, b.hit.hit(trace, 0, 0, 1e6, 0).span);
+      return [next.kind, next.stage];
+    """)
+    assert (kind, stage) == (Kind.FORWARD, 1)
 
 
 def test_an_address_has_words_as_long_as_there_is_room(bench: Page) -> None:

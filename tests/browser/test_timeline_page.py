@@ -61,6 +61,17 @@ def test_a_wait_says_what_it_waits_for(finished: Page, made: Any) -> None:
     expect(finished.locator(".tl-tip")).to_contain_text("waits for B0 of rank 1")
 
 
+def test_the_card_beside_the_pointer_stays_true_when_the_view_moves_under_it(finished: Page, made: Any) -> None:
+    show_step(finished, made, 5)
+    finished.mouse.move(*middle_of(finished, find(made, 0, 1, 5, 0)))
+    card = finished.locator(".tl-tip")
+    expect(card).to_contain_text("micro-batch 0 · step 5")
+    show_step(finished, made, 7)
+    expect(card).to_contain_text("step 7")
+    finished.evaluate("window.lockstep.setView(-9e9, -8e9)")
+    expect(card).to_be_hidden()
+
+
 def test_dependencies_are_followed_through_the_pipeline_and_back(finished: Page, made: Any) -> None:
     show_step(finished, made, 5)
     finished.mouse.click(*middle_of(finished, find(made, 0, 1, 5, 0)))
