@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -41,6 +42,12 @@ def test_wide_spans_carry_their_labels(finished: Page, made: Any) -> None:
     finished.evaluate("window.lockstep.timeline.fit()")
     rest(finished)
     assert finished.evaluate("window.lockstep.timeline.painter.labels") < RANKS * 8
+
+
+def test_of_the_whole_run_no_more_is_in_sight_than_there_is(finished: Page) -> None:
+    finished.evaluate("window.lockstep.timeline.fit()")
+    rest(finished)
+    expect(finished.locator('[data-part="range-time"]')).to_have_text(re.compile(r"^(.+) of \1$"))
 
 
 def test_a_click_shows_a_spans_details_and_what_it_waited_for(finished: Page, made: Any) -> None:

@@ -89,8 +89,9 @@ const showFigures = throttled(() => (areFiguresSeen ? SEEN_MS : UNSEEN_MS), () =
 const showRange = throttled(60, () => {
   const { view, trace } = timeline;
   if (trace.isEmpty) return;
-  const length = trace.lastEndNs - Math.min(0, trace.firstStartNs);
-  setText(part("range-time"), `${durationNs(view.spanNs)} of ${durationNs(length)}`);
+  const start = Math.min(0, trace.firstStartNs);
+  const inSight = Math.min(view.toNs, trace.lastEndNs) - Math.max(view.fromNs, start);
+  setText(part("range-time"), `${durationNs(Math.max(0, inSight))} of ${durationNs(trace.lastEndNs - start)}`);
   setText(part("range-spans"), `${count(trace.total)} spans`);
 });
 
