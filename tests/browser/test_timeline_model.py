@@ -189,7 +189,9 @@ def test_a_collectives_members_are_in_its_group_not_in_another_of_the_same_name(
     assert found == [[2, 3], [0, 2, 4, 6], list(range(8))]
 
 
-@pytest.mark.parametrize(("large_px", "sizes"), [(19, {1: "large", 2: "large"}), (21, {1: "large", 2: "small"}), (40, {1: "small", 2: "small"})])
+@pytest.mark.parametrize(("large_px", "sizes"), [
+    (19, {1: "large", 2: "large"}), (21, {1: "large", 2: "small"}), (40, {1: "small", 2: "small"}),
+])
 def test_letters_of_a_kind_are_of_one_size_in_a_lane(bench: Page, large_px: int, sizes: dict[int, str]) -> None:
     """Forwards are 34 px wide here, backwards 21 or 23 by turns, and letters fit with a pixel to spare."""
     drawn = run(bench, """
@@ -201,9 +203,11 @@ def test_letters_of_a_kind_are_of_one_size_in_a_lane(bench: Page, large_px: int,
       }
       b.timeline.append([spans.frameOf(0, rows)]);
       b.timeline.setRange(0, 1000 * b.timeline.view.widthPx);
-      const letters = (size, widthPx) => ({ get: (text) => ({ canvas: { size, kind: "FB".indexOf(text[0]) + 1 }, widthPx, heightPx: 16 }) });
+      const sprite = (text, size, widthPx) => ({ canvas: { size, kind: "FB".indexOf(text[0]) + 1 }, widthPx, heightPx: 16 });
+      const letters = (size, widthPx) => ({ get: (text) => sprite(text, size, widthPx) });
       const found = {};
-      const context = { drawImage: ({ size, kind }) => (found[kind] ??= new Set()).add(size), fillRect() {}, beginPath() {}, roundRect() {}, fill() {} };
+      const drawImage = ({ size, kind }) => (found[kind] ??= new Set()).add(size);
+      const context = { drawImage, fillRect() {}, beginPath() {}, roundRect() {}, fill() {} };
       b.labels.drawLabels(context, b.timeline.scene(), letters("large", LARGE), letters("small", 12), null);
       return Object.entries(found).filter(([kind]) => kind > 0).map(([kind, sizes]) => [Number(kind), [...sizes].join(" and ")]);
     """.replace("LARGE", str(large_px)))

@@ -134,6 +134,24 @@ def test_at_real_pace_work_is_what_was_measured_less_what_recording_it_took():
         [piece["ms"] for key, piece in at_pace.items() if key != "work"])
 
 
+def test_steps_that_are_quicker_than_their_pace_are_taken_as_measured():
+    """No real rank is; spans that others made, or were made up, may be."""
+    spec = spec_of()
+    quick = [row | {"work_end_ns": row["work_start_ns"] + (row["work_end_ns"] - row["work_start_ns"]) / 20,
+                    "period_ns": row["period_ns"] / 20, "busy_ns": [ns / 20 for ns in row["busy_ns"]]} for row in rows(spec)]
+    found, paced = explanation(spec, quick), explanation(spec, rows(spec))
+    shares = {piece["key"]: piece["share"] for piece in found["pieces"]}
+    assert 0 < shares["work"] < 1 and sum(shares.values()) == pytest.approx(1, rel=0.01)
+    assert shares["bubble"] == pytest.approx({piece["key"]: piece["share"] for piece in paced["pieces"]}["bubble"], rel=0.01)
+    assert (found["is_paced"], paced["is_paced"]) == (False, True)
+
+
+def test_the_words_say_which_steps_they_are_about():
+    spec = spec_of()
+    assert "(median of the latest 4)" in explanation(spec, rows(spec))["words"]
+    assert "median" not in explanation(spec, rows(spec, steps=1))["words"]
+
+
 def held_by(spec, scale=1.0):
     """Each place's memory, as formulas have it."""
     return {place: {kind: scale * held for kind, held in asdict(one).items()} for place, one in enumerate(predicted(spec))}
