@@ -84,7 +84,8 @@ def check(request: HttpRequest) -> JsonResponse:
     except SpecError as error:
         return JsonResponse({"errors": [_for_form(one, request.POST) for one in error.errors]})
     found = plan(spec)
-    html = render_to_string("runs/_plan.html", {"plan": found, "api_call": _api_call(request, spec)}, request)
+    shown = {"plan": found, "preset": same_preset(spec), "api_call": _api_call(request, spec)}
+    html = render_to_string("runs/_plan.html", shown, request)
     return JsonResponse(found.as_dict() | {"errors": [], "html": html, "json": _pretty(spec)})
 
 
@@ -107,6 +108,7 @@ def _page(request: HttpRequest, values: dict[str, str], errors: list[FieldError]
         "failed": bool(errors),
         "teams": _teams(request),
         "plan": plan(spec) if spec else None,
+        "preset": chosen,
         "api_call": _api_call(request, spec) if spec else "",
         "source": source,
         "json_text": json_text,
