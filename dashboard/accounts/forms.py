@@ -1,11 +1,11 @@
-"""Logging in, a new account, a new API token, a team and its invitations."""
+"""Logging in, a new account, another password, a new API token, a team and its invitations."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django import forms
-from django.contrib.auth.forms import AuthenticationForm, UserCreationForm
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, UserCreationForm
 from django.contrib.auth.models import User
 
 from dashboard.accounts import teams, throttle, tokens
@@ -42,6 +42,10 @@ class AccountForm(UserCreationForm):
     class Meta(UserCreationForm.Meta):
         model = User
         fields = ("username",)
+
+
+class PasswordForm(PasswordChangeForm):
+    error_messages = PasswordChangeForm.error_messages | {"password_incorrect": "This is not the password that you have now."}
 
 
 class TokenForm(forms.Form):

@@ -19,8 +19,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 AXE = ARTIFACTS / "axe.min.js"
 LOOKS = [(theme, width) for theme in ("dark", "light") for width in (1440, 390)]
-PAGES = ("list", "launch", "learn", "idea", "compare", "account", "team", "webhooks", "notices", "exports", "reference",
-         "shared", "embedded", "saved")
+PAGES = ("list", "launch", "learn", "idea", "compare", "account", "password", "team", "webhooks", "notices", "exports",
+         "reference", "shared", "embedded", "saved")
 FOUND = """async (within) => {
   const { violations } = await axe.run(within ?? document);
   return violations.filter(({ impact }) => impact === "serious" || impact === "critical")
@@ -74,7 +74,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Any:
         yield stack, Place(stack.url, run.id, {
             "list": f"{stack.url}/", "launch": f"{stack.url}/launch/?preset=three-axes", "learn": f"{stack.url}/learn/",
             "idea": f"{stack.url}/learn/bubble/", "compare": f"{stack.url}/runs/compare/?run={run.id}&run={other.id}",
-            "account": f"{stack.url}/account/", "team": f"{stack.url}/teams/{team}/",
+            "account": f"{stack.url}/account/", "password": f"{stack.url}/account/password/",
+            "team": f"{stack.url}/teams/{team}/",
             "webhooks": f"{stack.url}/teams/{team}/webhooks/",
             "notices": f"{stack.url}/notices/", "exports": f"{stack.url}/runs/{run.id}/exports/",
             "reference": f"{stack.url}/api/v1/docs", "shared": shared, "embedded": shared.replace("/s/", "/embed/"),
