@@ -50,6 +50,24 @@ def test_of_the_whole_run_no_more_is_in_sight_than_there_is(finished: Page) -> N
     expect(finished.locator('[data-part="range-time"]')).to_have_text(re.compile(r"^(.+) of \1$"))
 
 
+def test_a_link_to_another_moment_is_followed_in_an_open_page(finished: Page, made: Any) -> None:
+    row, (other_row, span) = made[1][3], (made[1][6], find(made, 1, 1, 6, 0))
+    finished.evaluate("(hash) => { location.hash = hash }", f"t={row['start_ns']:.0f},{row['end_ns']:.0f}")
+    until_seen(finished, row)
+    finished.evaluate("(hash) => { location.hash = hash }",
+                      f"t={other_row['start_ns']:.0f},{other_row['end_ns']:.0f}&span=1,0,{span['start']}")
+    until_seen(finished, other_row)
+    expect(finished.locator('[data-part="details"]')).to_contain_text("rank 1 · stage 1 · micro-batch 0 · step 6")
+    finished.evaluate("location.hash = 'content'")  # the way past the heading is no view
+    rest(finished)
+    until_seen(finished, other_row)
+
+
+def until_seen(page: Page, row: dict[str, Any]) -> None:
+    page.wait_for_function("([from, to]) => { const { fromNs, toNs } = window.lockstep.view();"
+                           " return Math.abs(fromNs - from) < 2 && Math.abs(toNs - to) < 2; }", arg=[row["start_ns"], row["end_ns"]])
+
+
 def test_a_click_shows_a_spans_details_and_what_it_waited_for(finished: Page, made: Any) -> None:
     show_step(finished, made, 5)
     span = find(made, 1, 2, 5, 0)  # backward of micro-batch 0 on rank 1

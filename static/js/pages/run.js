@@ -1,5 +1,6 @@
 /** The run page: what comes from the server goes to the timeline and the figures; what the visitor does goes to the timeline. */
 
+import { isView } from "../core/address.js";
 import { setText, throttled } from "../core/dom.js";
 import { count, durationNs } from "../core/format.js";
 import { connect } from "../core/live.js";
@@ -100,6 +101,9 @@ const refreshCharts = throttled(CHARTS_MS, () => {
 });
 
 timeline.addEventListener("view", showRange);
+
+// Somebody's link to another moment, pasted over this page's address; what the page writes there itself tells nobody.
+addEventListener("hashchange", () => isView(location.hash) && place.go(location.hash, surface.complete));
 
 // What comes from the server
 
