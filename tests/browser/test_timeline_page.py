@@ -238,6 +238,15 @@ def test_states_are_told_from_queue_to_failure(page: Page, opened: Callable[...,
     expect(page.locator('[data-part="log"]')).to_contain_text("rank 2 says hello")
 
 
+def test_a_failure_is_told_once_and_its_log_does_not_widen_a_phones_page(page: Page, opened: Callable[..., Server]) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened(state("failed", reason="Rank 2 was killed by SIGKILL in step 3.",
+                 failure={"rank": 2, "exit_code": None, "signal": "SIGKILL", "log_tail": "a line of a log " * 30}))
+    expect(page.locator('[data-part="failure"] p')).to_have_text("The run failed. Rank 2 was killed by SIGKILL in step 3.")
+    expect(page.locator('[data-part="failure-log"]')).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
 def test_a_link_holder_can_look_but_not_change(page: Page, opened: Callable[..., Server], made: Any) -> None:
     server = opened(state("running"), can_change=False)
     server.give(*made)

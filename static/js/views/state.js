@@ -59,7 +59,8 @@ export class StateView {
     if (box.hidden) return;
     const { rank, signal, exit_code: exitCode, log_tail: tail } = run.failure ?? {};
     const how = signal ? `by signal ${signal}` : Number.isInteger(exitCode) ? `with exit code ${exitCode}` : "";
-    const who = Number.isInteger(rank) ? ` Rank ${rank} ended${how ? ` ${how}` : ""}.` : "";
+    const isNamed = !Number.isInteger(rank) || (run.reason ?? "").startsWith(`Rank ${rank} `);
+    const who = !isNamed ? ` Rank ${rank} ended${how ? ` ${how}` : ""}.` : "";
     setText(this.part("failure-title"), FAILURE_TITLES[run.state] + who);
     setText(this.part("failure-reason"), run.reason ?? "");
     const log = this.part("failure-log");
