@@ -65,7 +65,8 @@ def test_a_link_to_another_moment_is_followed_in_an_open_page(finished: Page, ma
 
 def until_seen(page: Page, row: dict[str, Any]) -> None:
     page.wait_for_function("([from, to]) => { const { fromNs, toNs } = window.lockstep.view();"
-                           " return Math.abs(fromNs - from) < 2 && Math.abs(toNs - to) < 2; }", arg=[row["start_ns"], row["end_ns"]])
+                           " return Math.abs(fromNs - from) < 2 && Math.abs(toNs - to) < 2; }",
+                           arg=[row["start_ns"], row["end_ns"]])
 
 
 def test_a_click_shows_a_spans_details_and_what_it_waited_for(finished: Page, made: Any) -> None:
