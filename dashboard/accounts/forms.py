@@ -47,6 +47,10 @@ class AccountForm(UserCreationForm):
 class PasswordForm(PasswordChangeForm):
     error_messages = PasswordChangeForm.error_messages | {"password_incorrect": "This is not the password that you have now."}
 
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        del self.fields["old_password"].widget.attrs["autofocus"]  # the page has a heading to begin at
+
 
 class TokenForm(forms.Form):
     name = forms.CharField(max_length=60, error_messages={"required": "A name would do by which you know it again: ci, laptop."})
