@@ -85,6 +85,9 @@ def test_a_wait_says_what_it_waits_for(finished: Page, made: Any) -> None:
     wait = find(made, 0, 6, 5, 0)
     finished.mouse.move(*middle_of(finished, wait))
     expect(finished.locator(".tl-tip")).to_contain_text("waits for B0 of rank 1")
+    finished.mouse.click(*middle_of(finished, wait))
+    expect(finished.locator('[data-part="details"]')).to_contain_text("Duration")
+    expect(finished.locator('[data-part="details"]')).not_to_contain_text("Median of its kind")
 
 
 def test_the_card_beside_the_pointer_stays_true_when_the_view_moves_under_it(finished: Page, made: Any) -> None:
