@@ -43,6 +43,7 @@ GET = {
     "openid-callback": anyone(UNKNOWN),
     "invited": anyone(OK),
     "account": LOGGED_IN,
+    "password": LOGGED_IN,
     "token-take-back": POST_ONLY,
     "team": SEEN,
     "team-make": POST_ONLY,
@@ -151,6 +152,7 @@ POST = {
     "launch-check": LOGGED_IN,
     "idea-start": with_account(page, FOUND),
     "account": with_account(page, 422),
+    "password": with_account(page, 422),
     "token-take-back": page(UNKNOWN, FOUND, UNKNOWN, UNKNOWN, UNKNOWN),  # the member's
     "team-make": with_account(page, FOUND),
     "team-invite": of_run(page, MADE, Role.OWNER),

@@ -29,9 +29,10 @@ def complaints(spec: JobSpec) -> list[FieldError]:
     share = grid.copies * schedule.micro_batches
     if spec.batch % share:
         lower, upper = spec.batch // share * share, (spec.batch // share + 1) * share
+        copies = "1 copy" if grid.copies == 1 else f"{grid.copies} copies"
         found.append(FieldError("batch", spec.batch,
-                                f"{grid.copies} copies × {schedule.micro_batches} micro-batches do not divide a batch of "
-                                f"{spec.batch}; {choices([n for n in (lower, upper) if n])} would do"))
+                                f"{copies} × {schedule.micro_batches} micro-batches do not divide a batch of {spec.batch}; "
+                                f"{choices([n for n in (lower, upper) if n])} would do"))
     if spec.model.name == "perceptron":
         found += [FieldError(f"grid.{axis}", getattr(grid, axis), "a perceptron has no heads and no sequence; 1 would do")
                   for axis in ("cp", "tp") if getattr(grid, axis) != 1]

@@ -21,7 +21,7 @@ from trainer.emulate.links import links_of
 from trainer.emulate.strikes import Strikes
 from trainer.ends import FINISHED, STOPPED, TERMINATED, TIMED_OUT
 from trainer.folder import spill_file
-from trainer.grid import Grid
+from trainer.grid import AXES, Grid
 from trainer.job import Control, RankJob
 from trainer.probes.c10d import CollectiveProbe
 from trainer.probes.optimizer import OptimizerProbe
@@ -90,9 +90,12 @@ def _run(job: RankJob, spec: JobSpec, control: Control, training: Training, writ
     if job.life.first_step:
         checkpoints.restore(job.life.first_step)
     gc.freeze()  # what is here now stays; the collector need not look at it in every step
+    _say(f"rank {job.rank} of {spec.ranks}{_place(grid, job.rank)}: process {os.getpid()}, torch {torch.__version__} over "
+         f"{dist.get_backend()}, begins at step {job.life.first_step} of {spec.steps}")
     dist.barrier()  # all begin the first step together, or it would show who came late
     done = _loop(job, spec.steps, control, training, current, strikes, checkpoints)
     dist.barrier()
+    _say(f"{done} of {spec.steps} steps done")
     checkpoints.close()
     if training.prove_equal():
         writer.mark("parameters", "equal")
@@ -102,6 +105,17 @@ def _run(job: RankJob, spec: JobSpec, control: Control, training: Training, writ
     clock.close()
     dist.destroy_process_group()
     return FINISHED if done == spec.steps else STOPPED
+
+
+def _say(words: str) -> None:
+    """Into the rank's log, at once: what follows may be the last that it does."""
+    print(words, flush=True)
+
+
+def _place(grid: Grid, rank: int) -> str:
+    """", pp 1, tp 0": on the axes that the job has."""
+    address = grid.address(rank)
+    return "".join(f", {axis} {getattr(address, axis)}" for axis, size in zip(AXES, grid.sizes, strict=True) if size > 1)
 
 
 def _names(groups: dict[str, dist.ProcessGroup]) -> dict[Any, str]:

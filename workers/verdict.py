@@ -29,12 +29,12 @@ def judge(exits: list[Exit], stop_reason: str, restarts: int = 0) -> Verdict:
     `stop_reason` says why the run was stopped; empty when nobody wanted that. `restarts` is how often it had begun again.
     """
     cause = cause_of(exits)
+    often = "once" if restarts == 1 else f"{restarts} times"
     if cause is not None:
-        often = "once" if restarts == 1 else f"{restarts} times"
         words = f"{cause.words} It had begun again {often} before." if restarts else cause.words
         return Verdict(State.FAILED, words, cause.rank, cause.exit_code, cause.signal)
     if all(end.code == FINISHED for end in exits):
-        return Verdict(State.FINISHED)
+        return Verdict(State.FINISHED, f"It had begun again {often}." if restarts else "")
     return Verdict(State.STOPPED, stop_reason)
 
 

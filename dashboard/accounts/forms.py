@@ -1,11 +1,11 @@
-"""Logging in, a new account, a new API token, a team and its invitations."""
+"""Logging in, a new account, another password, a new API token, a team and its invitations."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django import forms
-from django.contrib.auth.forms import AuthenticationForm, UserCreationForm
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, UserCreationForm
 from django.contrib.auth.models import User
 
 from dashboard.accounts import teams, throttle, tokens
@@ -42,6 +42,14 @@ class AccountForm(UserCreationForm):
     class Meta(UserCreationForm.Meta):
         model = User
         fields = ("username",)
+
+
+class PasswordForm(PasswordChangeForm):
+    error_messages = PasswordChangeForm.error_messages | {"password_incorrect": "This is not the password that you have now."}
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        del self.fields["old_password"].widget.attrs["autofocus"]  # the page has a heading to begin at
 
 
 class TokenForm(forms.Form):

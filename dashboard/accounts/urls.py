@@ -10,6 +10,7 @@ urlpatterns = [
     path("logout/", LogoutView.as_view(), name="logout"),
     path("welcome/<str:token>/", views.welcome, name="welcome"),
     path("account/", token_views.account, name="account"),
+    path("account/password/", views.password, name="password"),
     path("account/tokens/<int:token_id>/take-back/", token_views.take_back, name="token-take-back"),
     path("teams/", team_views.make_team, name="team-make"),
     path("teams/<int:team_id>/", team_views.team, name="team"),

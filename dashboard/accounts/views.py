@@ -1,11 +1,12 @@
-"""Logging in and out, the first visit, and coming in by an invitation."""
+"""Logging in and out, the first visit, coming in by an invitation, and another password."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth import login
+from django.contrib import messages
+from django.contrib.auth import login, update_session_auth_hash
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import LoginView
 from django.db import transaction
@@ -17,7 +18,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from dashboard.accounts import first_visit, openid, teams
-from dashboard.accounts.forms import AccountForm, LoginForm
+from dashboard.accounts.forms import AccountForm, LoginForm, PasswordForm
 from dashboard.roles import Role
 from dashboard.runs import services
 
@@ -85,3 +86,21 @@ def invited(request: HttpRequest, token: str) -> HttpResponse:
         teams.accept(invitation, user)
     login(request, user, backend=BY_PASSWORD)
     return redirect("team", invitation.team_id)
+
+
+@never_cache
+@sensitive_post_parameters("old_password", "new_password1", "new_password2")
+@require_http_methods(["GET", "POST"])
+def password(request: HttpRequest) -> HttpResponse:
+    """Other browsers are logged out by it; tokens stay."""
+    user: Any = request.user
+    if not user.has_usable_password():
+        raise Http404("Who logs in elsewhere has no password here.")
+    form = PasswordForm(user, request.POST or None)
+    if request.method == "GET":
+        return render(request, "accounts/password.html", {"form": form})
+    if not form.is_valid():
+        return render(request, "accounts/password.html", {"form": form}, status=422)
+    update_session_auth_hash(request, form.save())
+    messages.success(request, "Your password is changed. Other browsers in which you were logged in are no longer.")
+    return redirect("account")

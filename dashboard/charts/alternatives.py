@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from dashboard.runs.words import schedule_name
 from trainer.emulate.durations import durations_ms
 from trainer.misfits import complaints
 from trainer.schedules import schedule_of
@@ -57,6 +58,7 @@ def _weighed(spec: JobSpec, schedule: ScheduleSpec) -> dict[str, Any] | None:
     step = simulated(other, schedule_of(other))
     return {
         "schedule": schedule.name,
+        "words": schedule_name(schedule.name),
         "micro_batches": schedule.micro_batches,
         "chunks": schedule.chunks,
         "ways": other.ways,

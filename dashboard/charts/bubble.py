@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dashboard.charts.chart import Chart, StepRow, layout, line, series
+from dashboard.charts.chart import Chart, StepRow, axis_steps, layout, line, series
 from trainer.schedules.theory import bubble_formula, bubble_share
 from trainer.spec import JobSpec
 
@@ -16,7 +16,7 @@ LONGEST_LABEL = 34  # letters that fit beside the axis
 def chart(spec: JobSpec, rows: list[StepRow]) -> Chart:
     """Share of the whole: of all ranks' time from the step's first to its last action, what they were idle."""
     steps, shares = series(rows, "bubble_share")
-    theory, expected = bubble_share(spec), _expected(spec)
+    theory, expected, shown = bubble_share(spec), _expected(spec), axis_steps(spec.steps, steps)
     highest = max(theory, float(shares.max()) if len(shares) else 0.0)
     axis = {
         "title": {"text": "Idle share of the step", "standoff": 8},
@@ -25,9 +25,9 @@ def chart(spec: JobSpec, rows: list[StepRow]) -> Chart:
     figure = {
         "data": [
             line("measured", steps, shares, "--kind-backward", "%{y:.1%} idle"),
-            _theory(spec.steps, theory, expected),
+            _theory(shown, theory, expected),
         ],
-        "layout": layout("Bubble, share of the whole", axis, spec.steps) | {"annotations": [_formula(theory, expected)]},
+        "layout": layout("Bubble, share of the whole", axis, shown) | {"annotations": [_formula(theory, expected)]},
     }
     if not len(steps):
         return Chart(figure, f"The bubble of each step, as a share of the whole. None is known yet. In theory: {expected}.")

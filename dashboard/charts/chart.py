@@ -6,6 +6,7 @@ which of the page's CSS variables it is drawn in.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,8 @@ Figure = dict[str, Any]
 StepRow = dict[str, Any]
 
 FEW_POINTS = 60  # up to here each step gets its dot
+FEW_STEPS = 8  # up to here each step gets its mark on the axis
+LEAST_AXIS_STEPS = 64  # of a job of more steps
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,15 @@ def line(name: str, steps: np.ndarray, values: np.ndarray, colour: str, hover: s
     }
 
 
+def axis_steps(of_job: int, known: Sequence[int] | np.ndarray) -> int:
+    """How many steps the axis shows: all of a short job, so that it stands still. Of a long one twice as many
+    whenever what is known reaches its end, for the first hundred of 50,000 would be a line straight up."""
+    done = max(known, default=0) + 1
+    return min(of_job, max(LEAST_AXIS_STEPS, 1 << int(done - 1).bit_length()))
+
+
 def layout(title: str, value_axis: dict[str, Any], steps: int) -> dict[str, Any]:
-    """`steps`: how many the run will have, so that the axis stands still while it grows."""
+    """`steps`: how many the axis shows."""
     return {
         "title": {"text": title, "x": 0, "xanchor": "left", "xref": "paper", "font": {"size": 13}},
         "xaxis": {
@@ -61,6 +71,7 @@ def layout(title: str, value_axis: dict[str, Any], steps: int) -> dict[str, Any]
             "range": [-0.5, max(steps - 0.5, 0.5)],
             "tickformat": "d",
             "zeroline": False,
+            **({"dtick": 1} if steps <= FEW_STEPS else {}),  # else half steps get marks, rounded to a step that is not there
         },
         "yaxis": value_axis,
         "showlegend": False,

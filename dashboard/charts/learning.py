@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dashboard.charts.chart import Chart, StepRow, layout, line, series
+from dashboard.charts.chart import Chart, StepRow, axis_steps, layout, line, series
 from trainer.spec import Gpt, JobSpec
 
 
@@ -31,7 +31,7 @@ def _chart(spec: JobSpec, title: str, steps: np.ndarray, values: np.ndarray, col
            why_not: str = "") -> Chart:
     """`why_not` stands in the figure as long as no value is known."""
     axis = {"zeroline": False, "nticks": 5, "rangemode": "tozero", "showticklabels": bool(len(steps))}
-    around = layout(title, axis, spec.steps)
+    around = layout(title, axis, axis_steps(spec.steps, steps))
     figure = {"data": [line(title, steps, values, colour, hover)], "layout": around}
     if not len(steps):
         middle = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.charts.chart import Chart, StepRow, layout, line, series
+from dashboard.charts.chart import Chart, StepRow, axis_steps, layout, line, series
 from trainer.spec import JobSpec
 
 
@@ -11,7 +11,7 @@ def chart(spec: JobSpec, rows: list[StepRow]) -> Chart:
     axis = {"title": {"text": "Cross-entropy, nats", "standoff": 8}, "zeroline": False, "nticks": 5}
     figure = {
         "data": [line("loss", steps, losses, "--accent", "%{y:.4f} nats")],
-        "layout": layout("Loss, mean over the batch", axis, spec.steps),
+        "layout": layout("Loss, mean over the batch", axis, axis_steps(spec.steps, steps)),
     }
     if not len(steps):
         return Chart(figure, "The loss of each step. None is known yet.")

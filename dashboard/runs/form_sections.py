@@ -21,7 +21,7 @@ class Section:
 
 
 _ALGORITHMS = {
-    "backend": "The backend's own", "auto": "The quickest by α and β", "ring": "Ring", "tree": "Tree",
+    "backend": "The backend's own", "auto": "Quickest by α, β", "ring": "Ring", "tree": "Tree",
     "recursive-doubling": "Recursive doubling", "recursive-halving": "Recursive halving",
     "halving-doubling": "Halving, then doubling", "bruck": "Bruck", "pat": "PAT: parallel aggregated trees",
 }
@@ -47,7 +47,7 @@ SECTIONS = (
     Section("model", "Model", (
         Field("model.name", "Kind", options={
             "gpt": "GPT, learns text byte by byte",
-            "moe": "GPT with experts: a router sends a token to a few",
+            "moe": "GPT with experts, a few for each token",
             "perceptron": "Perceptron, reads digits",
         }),
         *_transformer("gpt"),
@@ -69,7 +69,7 @@ SECTIONS = (
     )),
     Section("data", "Between copies", (
         Field("splits.data.mode", "What copies share", "Without effect where every stage is on one rank alone.", options={
-            "ddp": "DDP: all have everything, gradients averaged in buckets",
+            "ddp": "DDP: gradients averaged in buckets",
             "zero-1": "ZeRO-1: optimizer state in parts",
             "zero-2": "ZeRO-2: gradients in parts as well",
             "zero-3": "ZeRO-3: parameters in parts as well",

@@ -76,7 +76,8 @@ class Row:
 
     @property
     def theory(self) -> float | None:
-        return self.run.figures.get("bubble_share_theory")
+        """None of a job without a pipeline: there the formula is 0, and nothing to hold a bubble against."""
+        return self.run.figures.get("bubble_share_theory") if self.run.spec_json["grid"]["pp"] > 1 else None
 
     @property
     def progress(self) -> int:

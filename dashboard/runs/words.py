@@ -20,6 +20,8 @@ _COPIES = {
     "parameter-server": "a parameter server averages gradients and updates",
     "everyone": "everyone sends gradients to everyone",
 }
+_ALGORITHMS = {"auto": "whichever is quickest"}
+_OPTIMIZERS = {"adamw": "AdamW", "sgd": "SGD"}
 _TRANSFORMERS = {"gpt": "GPT", "moe": "GPT with experts"}
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
@@ -90,9 +92,29 @@ def splits_words(spec: dict[str, Any]) -> str:
 
 
 def collectives_words(spec: dict[str, Any]) -> str:
-    """"all-reduce by tree"; empty where every collective is the backend's."""
-    chosen = spec.get("collectives", {})
-    return ", ".join(f"{name.replace('_', '-')} by {algorithm}" for name, algorithm in chosen.items() if algorithm != "backend")
+    """"all-reduce by tree; all-gather by whichever is quickest"; empty where every collective is the backend's."""
+    by: dict[str, list[str]] = {}
+    for name, algorithm in spec.get("collectives", {}).items():
+        if algorithm != "backend":
+            by.setdefault(algorithm, []).append(name.replace("_", "-"))
+    return "; ".join(f"{', '.join(names)} by {_ALGORITHMS.get(algorithm, algorithm)}" for algorithm, names in by.items())
+
+
+def faults_words(faults: list[dict[str, Any]]) -> str:
+    """"rank 2 takes 1.5 times as long from step 8 on; rank 1 is killed in step 12"."""
+    return "; ".join(_fault_words(**fault) for fault in faults)
+
+
+def _fault_words(kind: str, rank: int | None, step: int | None, factor: float, peer: int | None, **_: Any) -> str:
+    who, when = "a rank" if rank is None else f"rank {rank}", "a step" if step is None else f"step {step}"
+    return {
+        "slow-rank": f"{who} takes {factor:g} times as long from {when} on",
+        "slow-link": f"messages between {who} and {'others' if peer is None else f'rank {peer}'} take {factor:g} times as long "
+                     f"from {when} on",
+        "lost-message": f"a message of {who} is lost in {when}",
+        "kill": f"{who} is killed in {when}",
+        "hang": f"{who} hangs in {when}",
+    }[kind]
 
 
 SCHEDULES = {
@@ -102,18 +124,22 @@ SCHEDULES = {
 }
 
 
+def schedule_name(name: str) -> str:
+    return SCHEDULES.get(name, name)
+
+
 def schedule_words(spec: dict[str, Any]) -> str:
     schedule = spec["schedule"]
     if spec["grid"]["pp"] == 1:
         count = schedule["micro_batches"]
         return "one batch" if count == 1 else f"{count} micro-batches"
-    return f"{SCHEDULES.get(schedule['name'], schedule['name'])} · {schedule['micro_batches']} micro-batches"
+    return f"{schedule_name(schedule['name'])} · {schedule['micro_batches']} micro-batches"
 
 
 def recipe_words(spec: dict[str, Any]) -> str:
-    """"adamw at 0.003, 10 steps of warm-up, cosine decay, gradients clipped to 1"."""
+    """"AdamW at 0.003, 10 steps of warm-up, cosine decay, gradients clipped to 1"."""
     recipe = spec["optimizer"]
-    parts = [f"{recipe['name']} at {recipe['learning_rate']}"]
+    parts = [f"{_OPTIMIZERS[recipe['name']]} at {recipe['learning_rate']}"]
     if recipe.get("warmup_steps"):
         parts.append(f"{recipe['warmup_steps']} steps of warm-up")
     if recipe.get("decay", "none") != "none":
@@ -126,7 +152,15 @@ def recipe_words(spec: dict[str, Any]) -> str:
 
 
 def percent(share: float | None) -> str:
-    return "" if share is None else f"{share * 100:.1f} %"
+    return "" if share is None else f"{share * 100:.1f} %".replace("-", "−")
+
+
+def milliseconds(value: float) -> str:
+    """Three figures that count, as the pages' scripts write them."""
+    units = ((1e3, "s"), (1.0, "ms"), (1e-3, "µs"))
+    unit_ms, unit = next((one for one in units if abs(value) >= 0.9995 * one[0]), units[-1])
+    digits = 0 if abs(value) >= 99.95 * unit_ms else 1 if abs(value) >= 9.995 * unit_ms else 2
+    return f"{value / unit_ms:.{digits}f} {unit}"
 
 
 def figure(value: float | None) -> str:

@@ -18,8 +18,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 AXE = ARTIFACTS / "axe.min.js"
 LOOKS = [("dark", 1440), ("dark", 390), ("light", 390), ("light", 1440)]
-PAGES = ("list", "launch", "learn", "idea", "compare", "account", "team", "webhooks", "notices", "exports", "reference",
-         "shared", "embedded", "saved")
+PAGES = ("list", "launch", "learn", "idea", "compare", "account", "password", "team", "webhooks", "notices", "exports",
+         "reference", "shared", "embedded", "saved")
 FOUND = """async (within) => {
   const { violations } = await axe.run(within ?? document, { resultTypes: ["violations"] });
   return violations.filter(({ impact }) => impact === "serious" || impact === "critical")
@@ -61,7 +61,7 @@ def addresses(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     return {
         "list": f"{stack.url}/", "launch": f"{stack.url}/launch/?preset=three-axes", "learn": f"{stack.url}/learn/",
         "idea": f"{stack.url}/learn/bubble/", "compare": f"{stack.url}/runs/compare/?run={run.id}&run={other.id}",
-        "account": f"{stack.url}/account/", "team": f"{stack.url}/teams/{team}/",
+        "account": f"{stack.url}/account/", "password": f"{stack.url}/account/password/", "team": f"{stack.url}/teams/{team}/",
         "webhooks": f"{stack.url}/teams/{team}/webhooks/",
         "notices": f"{stack.url}/notices/", "exports": f"{stack.url}/runs/{run.id}/exports/",
         "reference": f"{stack.url}/api/v1/docs", "shared": shared, "embedded": shared.replace("/s/", "/embed/"),

@@ -58,13 +58,24 @@ def test_the_form_says_while_one_types_what_would_not_work_and_draws_what_would(
         "4 layers do not divide into 3 stages; 1, 2 or 4 would do, or the cuts 2, 1, 1 (schedule.layers)"
     )
     expect(stages).to_have_attribute("aria-invalid", "true")
-    expect(page.locator("#verdict")).to_have_text("One thing would not work")
+    expect(page.locator("#verdict")).to_contain_text("Pipeline stages: 4 layers do not divide into 3 stages")
+    page.locator("#verdict a").click()
+    expect(stages).to_be_focused()
     stages.fill("2")
     page.get_by_label("Data copies").fill("4")
     expect(page.locator("#verdict")).to_have_text("This can run")
     expect(page.locator('[data-field="grid.pp"] [data-error]')).to_be_hidden()
     expect(page.locator("td.rank")).to_have_count(8)
     expect(page.locator("#command")).to_have_text("manage.py launch pipeline-1f1b --set grid.dp=4 --set grid.pp=2")
+
+
+def test_presets_are_found_by_the_beginnings_of_their_words(launch_page):
+    page = launch_page
+    page.get_by_label("Filter the presets").fill("ring")
+    shown = page.locator("[data-preset]:not([hidden]) b")
+    expect(shown.filter(has_text="Ring attention")).to_have_count(1)
+    expect(shown.filter(has_text="Experts")).to_have_count(0)  # which "bring" tokens back
+    expect(page.get_by_role("link", name="Recipes", exact=True)).to_be_hidden()
 
 
 def test_a_schedule_of_ones_own_is_typed_in_and_its_faults_are_said_beside_it(launch_page):

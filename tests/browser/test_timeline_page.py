@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -43,6 +44,31 @@ def test_wide_spans_carry_their_labels(finished: Page, made: Any) -> None:
     assert finished.evaluate("window.lockstep.timeline.painter.labels") < RANKS * 8
 
 
+def test_of_the_whole_run_no_more_is_in_sight_than_there_is(finished: Page) -> None:
+    finished.evaluate("window.lockstep.timeline.fit()")
+    rest(finished)
+    expect(finished.locator('[data-part="range-time"]')).to_have_text(re.compile(r"^(.+) of \1$"))
+
+
+def test_a_link_to_another_moment_is_followed_in_an_open_page(finished: Page, made: Any) -> None:
+    row, (other_row, span) = made[1][3], (made[1][6], find(made, 1, 1, 6, 0))
+    finished.evaluate("(hash) => { location.hash = hash }", f"t={row['start_ns']:.0f},{row['end_ns']:.0f}")
+    until_seen(finished, row)
+    finished.evaluate("(hash) => { location.hash = hash }",
+                      f"t={other_row['start_ns']:.0f},{other_row['end_ns']:.0f}&span=1,0,{span['start']}")
+    until_seen(finished, other_row)
+    expect(finished.locator('[data-part="details"]')).to_contain_text("rank 1 · stage 1 · micro-batch 0 · step 6")
+    finished.evaluate("location.hash = 'content'")  # the way past the heading is no view
+    rest(finished)
+    until_seen(finished, other_row)
+
+
+def until_seen(page: Page, row: dict[str, Any]) -> None:
+    page.wait_for_function("([from, to]) => { const { fromNs, toNs } = window.lockstep.view();"
+                           " return Math.abs(fromNs - from) < 2 && Math.abs(toNs - to) < 2; }",
+                           arg=[row["start_ns"], row["end_ns"]])
+
+
 def test_a_click_shows_a_spans_details_and_what_it_waited_for(finished: Page, made: Any) -> None:
     show_step(finished, made, 5)
     span = find(made, 1, 2, 5, 0)  # backward of micro-batch 0 on rank 1
@@ -59,6 +85,20 @@ def test_a_wait_says_what_it_waits_for(finished: Page, made: Any) -> None:
     wait = find(made, 0, 6, 5, 0)
     finished.mouse.move(*middle_of(finished, wait))
     expect(finished.locator(".tl-tip")).to_contain_text("waits for B0 of rank 1")
+    finished.mouse.click(*middle_of(finished, wait))
+    expect(finished.locator('[data-part="details"]')).to_contain_text("Duration")
+    expect(finished.locator('[data-part="details"]')).not_to_contain_text("Median of its kind")
+
+
+def test_the_card_beside_the_pointer_stays_true_when_the_view_moves_under_it(finished: Page, made: Any) -> None:
+    show_step(finished, made, 5)
+    finished.mouse.move(*middle_of(finished, find(made, 0, 1, 5, 0)))
+    card = finished.locator(".tl-tip")
+    expect(card).to_contain_text("micro-batch 0 · step 5")
+    show_step(finished, made, 7)
+    expect(card).to_contain_text("step 7")
+    finished.evaluate("window.lockstep.setView(-9e9, -8e9)")
+    expect(card).to_be_hidden()
 
 
 def test_dependencies_are_followed_through_the_pipeline_and_back(finished: Page, made: Any) -> None:
@@ -200,6 +240,15 @@ def test_states_are_told_from_queue_to_failure(page: Page, opened: Callable[...,
     expect(failure).to_contain_text("Killed")
     expect(page.locator('[data-part="stop"]')).to_be_hidden()
     expect(page.locator('[data-part="log"]')).to_contain_text("rank 2 says hello")
+
+
+def test_a_failure_is_told_once_and_its_log_does_not_widen_a_phones_page(page: Page, opened: Callable[..., Server]) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened(state("failed", reason="Rank 2 was killed by SIGKILL in step 3.",
+                 failure={"rank": 2, "exit_code": None, "signal": "SIGKILL", "log_tail": "a line of a log " * 30}))
+    expect(page.locator('[data-part="failure"] p')).to_have_text("The run failed. Rank 2 was killed by SIGKILL in step 3.")
+    expect(page.locator('[data-part="failure-log"]')).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
 def test_a_link_holder_can_look_but_not_change(page: Page, opened: Callable[..., Server], made: Any) -> None:

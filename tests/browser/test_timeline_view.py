@@ -52,8 +52,9 @@ def test_the_head_moves_evenly_while_spans_come_in_bursts(bench: Page) -> None:
 
 def test_ticks_are_one_two_or_five_times_a_power_of_ten(bench: Page) -> None:
     ticks, words = run(bench, """
-      const texts = [[2450e6, 50e6], [12e9, 5e9], [1500, 500], [1.25e9, 1e5]].map(([at, apart]) => b.ruler.tickText(at, apart));
+      const ticks = [[2450e6, 50e6], [12e9, 5e9], [1500, 500], [1.25e9, 1e5], [9800e6, 200e6, 10.4e9]];
+      const texts = ticks.map((tick) => b.ruler.tickText(...tick));
       return [[3, 20, 21, 99e6, 1.2e9].map(b.ruler.tickNs), texts];
     """)
     assert ticks == [5, 20, 50, 100e6, 2e9]
-    assert words == ["2450 ms", "12 s", "1.5 µs", "1.2500 s"]
+    assert words == ["2450 ms", "12 s", "1.5 µs", "1.2500 s", "9.8 s"]  # the last beside ticks of 10 s and more

@@ -25,7 +25,7 @@ PLANTED = {
     "a slow rank": (
         "pipeline-1f1b", SLOW | {"faults": '[{"kind": "slow-rank", "rank": 2, "step": 0, "factor": 1.6}]'}, "slow-rank", "Mend"),
     "slices across servers": (
-        "tensor-across-servers", {"steps": "5", "links.size_factor": "60"}, "inside", "All 4 tensor slices"),
+        "tensor-across-servers", {"steps": "5"}, "inside", "All 4 tensor slices"),
     "small messages on a ring": (
         "allreduce-ring", {"steps": "6", "links.size_factor": "1", "links.slow_down": "20000"}, "between", "AllReduce by"),
 }

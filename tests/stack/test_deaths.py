@@ -68,7 +68,7 @@ def test_a_killed_rank_fails_the_run_with_its_number_signal_and_log(stack):
     run = stack.wait_for_state(run_id, "failed", seconds=15)
     assert run["reason"].startswith("Rank 2 was killed by SIGKILL in step ")
     assert run["failure"]["rank"] == 2 and run["failure"]["signal"] == "SIGKILL" and run["failure"]["exit_code"] is None
-    assert "log_tail" in run["failure"]
+    assert "rank 2 of 4, pp 2: process " in run["failure"]["log_tail"]
     assert_gone(stack, ranks)
 
 

@@ -185,3 +185,43 @@ def test_spelling_a_name_differently_is_the_same_guess(people):
     for name in ("member", "Member", " MEMBER ", "mEmber", "membeR"):
         throttle.missed(name, "10.0.0.1")
     assert throttle.wait_seconds("member", "10.0.0.1") > 0
+
+
+NEXT = {"old_password": PASSWORD, "new_password1": "another good one", "new_password2": "another good one"}
+
+
+@pytest.fixture
+def ada(db):
+    return User.objects.create_user("ada", password=PASSWORD)
+
+
+def test_a_changed_password_logs_other_browsers_out_and_this_one_not(client, ada):
+    other = Client()
+    for each in (client, other):
+        each.force_login(ada)
+    assert "Change the password" in client.get("/account/").content.decode()
+    assert client.post("/account/password/", NEXT)["Location"] == "/account/"
+    assert client.get("/account/").status_code == 200
+    assert other.get("/account/").status_code == 302
+    ada.refresh_from_db()
+    assert ada.check_password("another good one")
+
+
+@pytest.mark.parametrize(("field", "given", "words"), [
+    ("old_password", "not the one", "This is not the password that you have now."),
+    ("new_password2", "something else", "match"), ("new_password1", "short", "match"),
+])
+def test_a_password_that_will_not_do_stays_as_it_was(client, ada, field, given, words):
+    client.force_login(ada)
+    answer = client.post("/account/password/", NEXT | {field: given})
+    assert answer.status_code == 422 and words in answer.content.decode()
+    ada.refresh_from_db()
+    assert ada.check_password(PASSWORD)
+
+
+def test_who_logs_in_elsewhere_has_no_password_to_change(client, ada):
+    ada.set_unusable_password()
+    ada.save()
+    client.force_login(ada)
+    assert "Change the password" not in client.get("/account/").content.decode()
+    assert client.get("/account/password/").status_code == 404

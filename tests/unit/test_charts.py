@@ -67,6 +67,18 @@ def test_axes_stand_still_while_a_run_grows():
     assert loss.chart(SPEC, rows(2)).figure["layout"]["xaxis"] == loss.chart(SPEC, rows(30)).figure["layout"]["xaxis"]
 
 
+def test_the_first_steps_of_a_long_job_fill_their_chart():
+    long = SPEC.model_copy(update={"steps": 2000})
+    for chart in (loss.chart, bubble.chart):
+        assert [chart(long, rows(count)).figure["layout"]["xaxis"]["range"][1] for count in (0, 15, 64, 65, 1500)] == [
+            63.5, 63.5, 63.5, 127.5, 1999.5]
+    assert bubble.chart(long, rows(15)).figure["data"][1]["x"] == [-0.5, 63.5], "the theory reaches as far as the axis"
+
+
+def test_a_job_of_one_step_has_one_mark_on_its_axis():
+    assert loss.chart(SPEC.model_copy(update={"steps": 1}), rows(1)).figure["layout"]["xaxis"]["dtick"] == 1
+
+
 def test_figures_carry_no_colours_of_their_own():
     for chart in CHARTS.values():
         text = json.dumps(chart(SPEC, rows(5)).figure)

@@ -111,6 +111,14 @@ def client(people):
     return people.client("member")
 
 
+def test_faults_and_emulated_times_are_in_words(people):
+    member = people.user("member")
+    runs = [services.launch(PRESETS[key].spec, member) for key in ("straggler", "pipeline-1f1b")]
+    text = people.client("member").get("/runs/compare/?" + "&".join(f"run={run.pk}" for run in runs)).content.decode()
+    assert "<td>rank 2 takes 1.5 times as long from step 8 on</td><td>none</td>" in text
+    assert "All these runs' times are emulated" in text
+
+
 def test_the_page_and_the_api_show_them(client, pair, home):
     for run, mean in zip(pair, (100, 120), strict=True):
         writer = StoreWriter(store_folder(run_folder(home, run.pk)))

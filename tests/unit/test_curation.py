@@ -143,6 +143,12 @@ def test_ticked_runs_are_stopped_tagged_and_archived_within_ones_rights(client, 
     assert Run.objects.filter(archived_at=None).count() == 4
 
 
+def test_ticked_runs_are_compared_at_an_address_that_can_be_handed_on(client, ended):
+    answer = bulk(client, "compare", ended[:2], address="state:finished", tag="", csrfmiddlewaretoken="secret")
+    assert answer.redirect_chain == [(f"/runs/compare/?run={ended[0].pk}&run={ended[1].pk}", 302)]
+    assert "2 runs side by side" in words(answer)
+
+
 def test_a_bulk_that_makes_no_sense_does_no_harm(client, people):
     assert client.post("/bulk/", {"do": "explode", "run": people.run.pk}).status_code == 404
     assert "No run was ticked" in words(bulk(client, "archive", []))

@@ -20,6 +20,7 @@ from trainer.schedules import stages_of
 from trainer.schedules.actions import Do
 from trainer.schedules.cuts import layers_of
 from trainer.spec import parse
+from trainer.step_time import step_ms as predicted_step_ms
 
 PIPELINE = {"grid": {"pp": 4}, "pace": {"kind": "paced"}, "batch": 32, "model": {"name": "gpt", "layers": 4}}
 
@@ -132,6 +133,33 @@ def test_at_real_pace_work_is_what_was_measured_less_what_recording_it_took():
     assert measured["work"]["ms"] + watching["ms"] == pytest.approx(at_pace["work"]["ms"])
     assert [piece["ms"] for key, piece in measured.items() if key != "work"] == pytest.approx(
         [piece["ms"] for key, piece in at_pace.items() if key != "work"])
+
+
+def test_steps_that_are_quicker_than_their_pace_are_taken_as_measured():
+    """No real rank is; spans that others made, or were made up, may be."""
+    spec = spec_of()
+    quick = [row | {"work_end_ns": row["work_start_ns"] + (row["work_end_ns"] - row["work_start_ns"]) / 20,
+                    "period_ns": row["period_ns"] / 20, "busy_ns": [ns / 20 for ns in row["busy_ns"]]} for row in rows(spec)]
+    found, paced = explanation(spec, quick), explanation(spec, rows(spec))
+    shares = {piece["key"]: piece["share"] for piece in found["pieces"]}
+    assert 0 < shares["work"] < 1 and sum(shares.values()) == pytest.approx(1, rel=0.01)
+    assert shares["bubble"] == pytest.approx({piece["key"]: piece["share"] for piece in paced["pieces"]}["bubble"], rel=0.01)
+    assert (found["is_paced"], paced["is_paced"]) == (False, True)
+
+
+def test_the_preset_of_slices_across_servers_is_told_to_bring_them_together():
+    """As the page on placement promises: its messages have to be long enough that rate, and not latency, rules."""
+    spec = preset("tensor-across-servers").spec
+    taken = predicted_step_ms(spec) / (spec.schedule.micro_batches * (spec.pace.forward_ms + spec.pace.backward_ms))
+    first = explanation(spec, rows(spec, dict.fromkeys(range(4), taken)))["causes"][0]
+    assert first["key"] == "inside" and first["remedies"][0]["title"] == "All 4 tensor slices in one server"
+    assert first["remedies"][0]["share"] > 0.5
+
+
+def test_the_words_say_which_steps_they_are_about():
+    spec = spec_of()
+    assert "(median of the latest 4)" in explanation(spec, rows(spec))["words"]
+    assert "median" not in explanation(spec, rows(spec, steps=1))["words"]
 
 
 def held_by(spec, scale=1.0):

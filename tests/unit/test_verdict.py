@@ -1,6 +1,8 @@
+import pytest
+
 from dashboard.runs.models import State
 from trainer.ends import Exit
-from workers.verdict import judge, steps_done
+from workers.verdict import Verdict, judge, steps_done
 
 
 def ended(rank, code=None, signal=None, step=7, by_host=False):
@@ -13,6 +15,11 @@ def test_all_steps_done_is_finished():
 
 def test_a_stop_that_came_too_late_is_finished():
     assert judge([ended(0, 0), ended(1, 0)], "Stopped on request.").state == State.FINISHED
+
+
+@pytest.mark.parametrize(("restarts", "reason"), [(0, ""), (1, "It had begun again once."), (3, "It had begun again 3 times.")])
+def test_a_run_that_finished_says_how_often_it_had_begun_again(restarts, reason):
+    assert judge([ended(0, 0), ended(1, 0)], "", restarts) == Verdict(State.FINISHED, reason)
 
 
 def test_ranks_that_ended_early_on_request_are_stopped_with_the_reason():

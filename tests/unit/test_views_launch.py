@@ -60,6 +60,8 @@ def test_a_run_fills_the_form_for_those_who_may_see_it(people, client):
     assert 'name="steps" value="7"' in shown
     assert "Filled in from" in shown
     assert people.client("outsider").get(f"/launch/?from={run.pk}").status_code == 404
+    changed = text(client.get(f"/launch/?from={run.pk}&schedule.name=gpipe&steps=7"))
+    assert '<code>schedule.name="gpipe"</code>, <code>steps=7</code>. Change what you like' in changed
 
 
 def test_launching_leads_to_the_run(people, client):

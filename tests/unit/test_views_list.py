@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from datetime import timedelta
 from html import unescape
 
@@ -31,6 +32,13 @@ def test_the_list_shows_a_run_by_all_that_matters(people, workers):
     for shown in (run.name, run.pk, "Running", "2 stages × 2 copies", "1F1B · 8 micro-batches", "13.1 %", "theory 11.1 %",
                   "2.318", "12 / 30", "just now", "member"):
         assert shown in text
+
+
+def test_a_job_without_a_pipeline_has_no_theory_to_hold_its_bubble_against(people, workers):
+    Run.objects.all().delete()
+    launch(people, preset="ddp-digits", figures={"bubble_share": 0.0442, "bubble_share_theory": 0.0})
+    text = page(people.client("member"))
+    assert "4.4 %" in text and "theory" not in text
 
 
 def test_the_number_of_queries_does_not_grow_with_the_runs(people, workers):
@@ -105,6 +113,14 @@ def test_the_banner_shows_each_worker(people, workers):
     text = page(people.client("member"))
     for shown in ("w1", "ready", "2 cores", "no GPU", "12 of 16 rank slots free"):
         assert shown in text
+
+
+def test_the_banner_says_what_a_busy_worker_does(people, workers):
+    workers[:] = [replace(workers[0], runs=["a"], ranks_free=0), replace(workers[0], runs=["b", "c"])]
+    text = page(people.client("member"))
+    for shown in ("runs 1 job<", "takes no more now", "runs 2 jobs<", "12 of 16 rank slots free"):
+        assert shown in text
+    assert "0 of 16" not in text
 
 
 def test_the_banner_says_that_no_worker_is_there(people, workers):

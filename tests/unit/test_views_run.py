@@ -5,9 +5,11 @@ import re
 
 import pytest
 
+from dashboard.runs import services
 from dashboard.runs.models import Run, ShareLink, State
 from dashboard.runs.views.logs import TAIL_BYTES
 from trainer.folder import log_file, run_folder
+from trainer.presets import PRESETS
 
 JSON = {"headers": {"accept": "application/json"}}
 
@@ -24,6 +26,16 @@ def test_the_page_is_given_what_its_script_reads_by(client, people):
     assert context["access"].can_change
     assert list(context["share_links"]) == [people.link]
     assert json.loads(context["spec_json"]) == people.run.spec_json
+
+
+def test_a_preset_says_what_to_look_at_and_a_changed_one_does_not(client, people):
+    shows = PRESETS["pipeline-gpipe"].shows
+    member = people.user("member")
+    own = services.launch(PRESETS["pipeline-gpipe"].spec.model_copy(update={"name": "mine"}), member)
+    changed = services.launch(PRESETS["pipeline-gpipe"].spec.model_copy(update={"steps": 7}), member)
+    assert shows in client.get(f"/runs/{own.pk}/").content.decode()
+    assert shows not in client.get(f"/runs/{changed.pk}/").content.decode()
+    assert shows in client.get("/launch/?preset=pipeline-gpipe").content.decode().partition('id="plan"')[2]
 
 
 def test_the_holder_of_a_link_gets_the_same_page_without_its_controls(people):

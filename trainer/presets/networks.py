@@ -50,6 +50,6 @@ PRESETS = (
            "Look at a forward: most of it is the network, which is what the launch page warns of.",
            JobSpec(name="Tensor parallel across servers", model=Gpt(layers=2), grid=GridSpec(tp=4),
                    schedule=ScheduleSpec(name="1f1b", micro_batches=2), pace=WATCHABLE, batch=8, steps=10,
-                   collectives=OWN, links=LinksSpec(kind="modelled", size_factor=10.0),
+                   collectives=OWN, links=LinksSpec(kind="modelled", size_factor=60.0),
                    placement=PlacementSpec(gpus_per_server=2))),
 )

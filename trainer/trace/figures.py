@@ -56,7 +56,8 @@ RUN_DEFINITIONS = {
     "loss_last": Definition("Last loss", "loss", "The loss of the latest step that reported one."),
     "exposed_share": Definition(
         "Communication not hidden", "share",
-        "The part of a step in which a rank communicates and computes nothing, the mean over ranks; the median over steps.",
+        "The part of a step in which a rank communicates and computes nothing, the mean over ranks; the median over steps. What "
+        "goes on inside a forward or a backward is not counted, though slices, parts and experts wait for it there.",
         "median over steps of (Σ communication − Σ hidden communication) / (ranks × extent)",
     ),
     "samples_per_second": Definition(
@@ -132,7 +133,8 @@ STEP_DEFINITIONS = {
     "exposed_share": Definition(
         "Communication not hidden", "share",
         "The part of the step in which a rank sends, receives or takes part in a collective while it computes nothing; the mean "
-        "over ranks.",
+        "over ranks. What goes on inside a forward or a backward is not counted, though slices, parts and experts wait for it "
+        "there.",
         "(Σ communication − Σ hidden communication) / (ranks × extent)",
     ),
     "transfer_ns": Definition(

@@ -10,7 +10,7 @@ from dashboard.charts.explain.memory import Peaks, memory_cause
 from dashboard.charts.explain.pieces import MOST_SIMULATED, can_simulate, pieces
 from dashboard.charts.explain.remedies import remedies
 from dashboard.charts.explain.seen import Seen, seen
-from dashboard.runs.words import percent
+from dashboard.runs.words import milliseconds, percent
 from trainer.spec import JobSpec
 
 NOTABLE = 0.02  # of a step: what costs less is in the drawing alone
@@ -29,11 +29,12 @@ def explanation(spec: JobSpec, rows: Sequence[dict[str, Any]], peaks: Peaks | No
                         "so its time is not cut into causes.", first)
     cut, causes = _explained(found)
     words = f"{memory['says']} {_words(found)}" if memory else _words(found)
-    return {"words": words, "step_ms": found.period_ms, "steps": found.steps, "pieces": cut, "causes": first + causes}
+    return {"words": words, "step_ms": found.period_ms, "steps": found.steps, "pieces": cut, "causes": first + causes,
+            "is_paced": found.keeps_pace}
 
 
 def _nothing(words: str, causes: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"words": words, "step_ms": None, "steps": 0, "pieces": [], "causes": causes}
+    return {"words": words, "step_ms": None, "steps": 0, "pieces": [], "causes": causes, "is_paced": False}
 
 
 def _explained(found: Seen) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -48,11 +49,16 @@ def _explained(found: Seen) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]
 
 def _words(found: Seen) -> str:
     cut = {piece.key: piece for piece in pieces(found)}
-    work_ms = cut.pop("work").ms
+    work_ms, step = cut.pop("work").ms, _step_words(found)
     if not cut or max(piece.ms for piece in cut.values()) < NOTABLE * found.period_ms:
-        share = percent(work_ms / found.period_ms)
-        return f"A step takes {found.period_ms:.4g} ms, and {share} of it is work: nothing else costs much."
+        return f"{step}, and {percent(work_ms / found.period_ms)} of it is work: nothing else costs much."
     dearest = max(cut.values(), key=lambda piece: piece.ms)
-    return (f"A step takes {found.period_ms:.4g} ms, of which {work_ms:.4g} ms are work. "
-            f"What costs most besides: {dearest.title[0].lower()}{dearest.title[1:]}, {dearest.ms:.4g} ms "
+    return (f"{step}, of which {milliseconds(work_ms)} are work. "
+            f"What costs most besides: {dearest.title[0].lower()}{dearest.title[1:]}, {milliseconds(dearest.ms)} "
             f"or {percent(dearest.ms / found.period_ms)} of the step.")
+
+
+def _step_words(found: Seen) -> str:
+    """Which steps it is about: the median above the timeline is of all."""
+    latest = f"A step takes {milliseconds(found.period_ms)}"
+    return latest if found.steps < 2 else f"{latest} (median of the latest {found.steps})"

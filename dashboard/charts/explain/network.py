@@ -77,7 +77,7 @@ def _words(messages: Counter[int], own_ms: float, own: str, other_ms: float, oth
 
 def _no_more_than_over_the_pace(seen: Seen, remedy: Remedy) -> Remedy:
     """A paced action never ends before its modelled time, so that no more can be gained than what actions last longer."""
-    if not seen.spec.pace.is_emulated:
+    if not seen.keeps_pace:
         return remedy
     over_ms = max(seen.busy_ms) * (1 - 1 / seen.usual) if seen.usual > 1 else 0.0
     return Remedy(remedy.title, remedy.says, min(remedy.gain_ms, over_ms), remedy.sets)

@@ -20,6 +20,8 @@ from trainer.spec import JobSpec
 # of 0.65 ms and 20 spans.
 RECORDING_MS_A_SPAN = 0.0011
 
+_LEAST_OF_PACE = 0.95  # of the modelled work: no paced action ends before its time, so steps that are quicker were not paced
+
 _FORWARD_SHARE = 1 / 3  # of the work at real pace: a backward multiplies twice as many matrices as a forward
 
 
@@ -47,13 +49,22 @@ class Seen:
         return tuple(grid.address(rank).pp for rank in range(self.spec.ranks))
 
     @cached_property
+    def keeps_pace(self) -> bool:
+        """Whether the job has an emulated pace, and ranks took at least the time that it gives them."""
+        if not self.spec.pace.is_emulated:
+            return False
+        lasts = durations_ms(self.spec)
+        work_ms = self.spec.schedule.micro_batches * (lasts[Do.FORWARD] + lasts[Do.BACKWARD])
+        return float(np.mean(self.busy_ms)) >= _LEAST_OF_PACE * work_ms
+
+    @cached_property
     def timed(self) -> JobSpec:
-        """The job, with a pace that says how long its actions take: the one it was given, or at real pace the measured one."""
-        if self.spec.pace.is_emulated:
+        """The job with a pace that says how long its actions take: the one it was given, or where it kept none the measured."""
+        if self.keeps_pace:
             return self.spec
         micro_batch_ms = float(np.mean(self.busy_ms)) / self.spec.schedule.micro_batches
         pace = self.spec.pace.model_copy(update={
-            "forward_ms": micro_batch_ms * _FORWARD_SHARE, "backward_ms": micro_batch_ms * (1 - _FORWARD_SHARE)})
+            "kind": "real", "forward_ms": micro_batch_ms * _FORWARD_SHARE, "backward_ms": micro_batch_ms * (1 - _FORWARD_SHARE)})
         return self.spec.model_copy(update={"pace": pace, "checkpointing": "none"})
 
     @cached_property

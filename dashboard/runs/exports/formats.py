@@ -20,11 +20,11 @@ class Format:
 
 
 FORMATS = {
-    "html": Format("Page", "one file that any browser opens from disk, without a server or a network",
+    "html": Format("Page, HTML", "one file that any browser opens from disk, without a server or a network",
                    ".html", "text/html; charset=utf-8", page.page_html),
-    "trace": Format("Trace", "Perfetto and chrome://tracing open it as it is: ranks as processes, messages as flows",
+    "trace": Format("Trace for Perfetto", "Perfetto and chrome://tracing open it as it is: ranks as processes, messages as flows",
                     ".trace.json.gz", "application/gzip", chrome.trace_json_gz),
-    "hta": Format("Trace, HTA", "HolisticTraceAnalysis reads it once it is unpacked: a file a rank, lanes as streams",
+    "hta": Format("Trace for HTA", "HolisticTraceAnalysis reads it once it is unpacked: a file a rank, lanes as streams",
                   ".hta.zip", "application/zip", hta.hta_zip),
     "spans-parquet": Format("Spans, Parquet", "a row a span, for pandas, DuckDB and the like",
                             ".spans.parquet", "application/vnd.apache.parquet", tables.spans_parquet),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -20,6 +21,8 @@ MOST_AT_ONCE = 200
 
 @require_POST
 def bulk(request: HttpRequest) -> HttpResponse:
+    if request.POST.get("do") == "compare":
+        return _compare(request.POST.getlist("run")[:MOST_AT_ONCE])
     act = ACTIONS.get(request.POST.get("do", ""))
     if act is None:
         raise Http404("There is no such thing to do.")
@@ -33,6 +36,11 @@ def bulk(request: HttpRequest) -> HttpResponse:
     elif not seen:
         messages.info(request, "No run was ticked.")
     return _back(request)
+
+
+def _compare(ids: list[str]) -> HttpResponse:
+    """The comparison's address is one that people hand on: it has the runs and nothing else of the form."""
+    return redirect(reverse("runs-compare") + "?" + urlencode([("run", run_id) for run_id in ids]))
 
 
 def _stop(request: HttpRequest, runs: list[Run]) -> None:

@@ -35,7 +35,7 @@ def launch(request: HttpRequest) -> HttpResponse:
         changed = checked(with_changes(spec.model_dump(), changes)) if changes else spec
     except SpecError as error:
         return _page(request, _overlaid(spec, changes), error.errors, status=422, source=source)
-    return _page(request, forms.values_of(changed), [], spec=changed, source=source)
+    return _page(request, forms.values_of(changed), [], spec=changed, source=source, changes=changes)
 
 
 def _changes(asked: QueryDict) -> dict[str, Any]:
@@ -84,7 +84,8 @@ def check(request: HttpRequest) -> JsonResponse:
     except SpecError as error:
         return JsonResponse({"errors": [_for_form(one, request.POST) for one in error.errors]})
     found = plan(spec)
-    html = render_to_string("runs/_plan.html", {"plan": found, "api_call": _api_call(request, spec)}, request)
+    shown = {"plan": found, "preset": same_preset(spec), "api_call": _api_call(request, spec)}
+    html = render_to_string("runs/_plan.html", shown, request)
     return JsonResponse(found.as_dict() | {"errors": [], "html": html, "json": _pretty(spec)})
 
 
@@ -94,7 +95,8 @@ def _for_form(error: FieldError, posted: QueryDict) -> dict[str, Any]:
 
 
 def _page(request: HttpRequest, values: dict[str, str], errors: list[FieldError], *, spec: JobSpec | None = None,
-          source: str = "", status: int = 200, json_text: str | None = None) -> HttpResponse:
+          source: str = "", changes: dict[str, Any] | None = None, status: int = 200,
+          json_text: str | None = None) -> HttpResponse:
     if json_text is not None and errors:
         sections, homeless = forms.bound(values, [])[0], errors  # the file is at fault, not the form
     else:
@@ -107,8 +109,10 @@ def _page(request: HttpRequest, values: dict[str, str], errors: list[FieldError]
         "failed": bool(errors),
         "teams": _teams(request),
         "plan": plan(spec) if spec else None,
+        "preset": chosen,
         "api_call": _api_call(request, spec) if spec else "",
         "source": source,
+        "changes": [(path, json.dumps(value, ensure_ascii=False)) for path, value in (changes or {}).items()],
         "json_text": json_text,
         "json_errors": json_text is not None and bool(errors),
         "spec_json": _pretty(spec) if spec else "",

@@ -24,6 +24,7 @@ from dashboard.notices import reading
 from dashboard.runs import door, state
 from dashboard.runs.access import Access, access
 from dashboard.runs.exports.formats import FORMATS
+from dashboard.runs.intake import same_preset
 from dashboard.runs.links import links_of, note_use
 from dashboard.runs.preview import draw
 from dashboard.runs.teams import teams_of
@@ -67,6 +68,7 @@ def _context(seen: Access, request: HttpRequest, read_base: str, socket_path: st
         "opening": json.dumps(opening_of(seen.run.pk)),
         "person": "" if seen.link else request.user.get_username(),  # who can do more here than look
         "definitions": DEFINITIONS | PAGE_DEFINITIONS,
+        "preset": same_preset(seen.run.spec),
         "guide": IDEAS.get(request.GET.get("learn", "")),
         "panels": panels,
         "panel_shown": wanted if any(panel.key == wanted for panel in panels) else panels[0].key,

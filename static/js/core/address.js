@@ -25,6 +25,9 @@ export function readAddress(hash) {
   };
 }
 
+/** Whether what stands behind the # is a view, and not the place of something in the page. */
+export const isView = (hash) => /^#(t|span|by|fold|latest|bare|q)=/.test(hash);
+
 /** The same as text, without the #. */
 export function addressOf({ range, span, by, folded, isSorted, isBare, search }) {
   const parts = [];

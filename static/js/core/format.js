@@ -46,7 +46,12 @@ export function bytes(count) {
 }
 
 export function percent(share, digits = 1) {
-  return Number.isFinite(share) ? `${(share * 100).toFixed(digits)} %` : "–";
+  return Number.isFinite(share) ? `${(share * 100).toFixed(digits)} %`.replace("-", "−") : "–";
+}
+
+/** A sentence whose numbers stay in a line with their units. */
+export function unbroken(words) {
+  return words.replace(/(\d) (?=(?:%|×|[nµm]?s|[kMG]?B)(?![A-Za-z]))/g, "$1\u00a0");
 }
 
 const grouped = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });

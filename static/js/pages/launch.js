@@ -31,8 +31,8 @@ function show(found) {
   }
   const homeless = [...complaints.values()].flat();
   if (found.errors.length) {
-    const count = found.errors.length === 1 ? "One thing" : `${found.errors.length} things`;
-    say(homeless.join(" ") || `${count} would not work`, "bad");
+    if (homeless.length) say(homeless.join(" "), "bad");
+    else sayFirst(found.errors);
     plan.classList.add("stale");
     return;
   }
@@ -55,6 +55,17 @@ function complain(field, message) {
 function say(text, tone) {
   verdict.textContent = text;
   verdict.className = `small verdict-${tone}`;
+}
+
+/** What would not work may be off the screen: the first of it is said here too, with a way there. */
+function sayFirst(errors) {
+  const { field, message } = errors[0];
+  const place = form.querySelector(`[data-field="${CSS.escape(field)}"]`);
+  say(`: ${message}${errors.length > 1 ? `. ${errors.length - 1} more` : ""}`, "bad");
+  const way = document.createElement("a");
+  way.href = `#${place.querySelector("input, select, textarea").id}`;
+  way.textContent = place.dataset.label;
+  verdict.prepend(way);
 }
 
 /** A section that folds says which of its fields are not as they come. */
@@ -95,12 +106,14 @@ if (chosen) chosen.closest(".gallery-groups").scrollTop = chosen.offsetTop - cho
 const filter = document.getElementById("preset-filter");
 filter.addEventListener("input", () => {
   const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const begins = words.map((word) => new RegExp(`(?<![a-z0-9])${word.replace(/[^a-z0-9]/g, "\\$&")}`)); // "ring" is not in "bring"
   let count = 0;
   for (const group of document.querySelectorAll("[data-group]")) {
     const presets = [...group.querySelectorAll("[data-preset]")];
-    for (const one of presets) one.hidden = !words.every((word) => one.dataset.preset.includes(word));
+    for (const one of presets) one.hidden = !begins.every((word) => word.test(one.dataset.preset));
     const left = presets.filter((one) => !one.hidden).length;
     group.hidden = left === 0;
+    document.querySelector(`.gallery-jumps [href="#${group.id}"]`).parentElement.hidden = left === 0;
     count += left;
   }
   document.getElementById("preset-count").textContent = words.length ? `${count} ${count === 1 ? "preset" : "presets"}` : "";

@@ -1,5 +1,6 @@
 /** The run page: what comes from the server goes to the timeline and the figures; what the visitor does goes to the timeline. */
 
+import { isView } from "../core/address.js";
 import { setText, throttled } from "../core/dom.js";
 import { count, durationNs } from "../core/format.js";
 import { connect } from "../core/live.js";
@@ -89,8 +90,9 @@ const showFigures = throttled(() => (areFiguresSeen ? SEEN_MS : UNSEEN_MS), () =
 const showRange = throttled(60, () => {
   const { view, trace } = timeline;
   if (trace.isEmpty) return;
-  const length = trace.lastEndNs - Math.min(0, trace.firstStartNs);
-  setText(part("range-time"), `${durationNs(view.spanNs)} of ${durationNs(length)}`);
+  const start = Math.min(0, trace.firstStartNs);
+  const inSight = Math.min(view.toNs, trace.lastEndNs) - Math.max(view.fromNs, start);
+  setText(part("range-time"), `${durationNs(Math.max(0, inSight))} of ${durationNs(trace.lastEndNs - start)}`);
   setText(part("range-spans"), `${count(trace.total)} spans`);
 });
 
@@ -99,6 +101,9 @@ const refreshCharts = throttled(CHARTS_MS, () => {
 });
 
 timeline.addEventListener("view", showRange);
+
+// Somebody's link to another moment, pasted over this page's address; what the page writes there itself tells nobody.
+addEventListener("hashchange", () => isView(location.hash) && place.go(location.hash, surface.complete));
 
 // What comes from the server
 

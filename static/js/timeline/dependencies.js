@@ -138,8 +138,10 @@ function collectiveFor(trace, work) {
 export function nextDependency(trace, span) {
   if (span.kind === KIND.SEND) return partner(trace, span);
   if (span.kind === KIND.RECEIVE) {
+    // Paced work begins when its stage is free, with its data still on the way: then it ends after the data came.
     return first(spansFrom(trace.lane(span.rank, LANE.COMPUTE), span.endNs - SLACK_NS, span.endNs + REACH_NS),
-      (other) => isWork(other) && sameBatch(other, span) && other.startNs >= span.endNs - SLACK_NS);
+      (other) => isWork(other) && sameBatch(other, span) && other.endNs > span.endNs
+        && (span.stage < 0 || other.stage === span.stage));
   }
   const send = IS_MODEL_WORK[span.kind] ? sendOf(trace, span) : null;
   const received = send && partner(trace, send);

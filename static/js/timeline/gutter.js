@@ -2,6 +2,7 @@
 
 import { LANE } from "../core/kinds.js";
 import { HEADER_PX, RULER_PX } from "./layout.js";
+import { TEXT_PX } from "./ruler.js";
 
 export const WIDE_GUTTER_PX = 122;
 export const NARROW_GUTTER_PX = 64;
@@ -52,7 +53,7 @@ export function drawGutter(context, scene, { addresses, shares, hoveredRank }) {
   context.font = `11px ${FONT}`;
   context.fillStyle = colours.muted;
   context.textAlign = "right";
-  context.fillText("busy in sight", leftPx - 12, RULER_PX - 13);
+  context.fillText("busy in sight", leftPx - 12, TEXT_PX);
   context.textAlign = "left";
 }
 

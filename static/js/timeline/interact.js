@@ -41,6 +41,7 @@ export class Interaction {
     surface.addEventListener("pointerleave", () => this.#leave());
     surface.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
     surface.addEventListener("dblclick", (event) => this.#doubleClick(event));
+    this.timeline.addEventListener("view", () => this.#hoverAgain());
     this.timeline.addEventListener("select", () => {
       const { selected, trace } = this.timeline;
       this.announcer.textContent = selected ? sentenceOf(trace, selected) : "";
@@ -151,6 +152,11 @@ export class Interaction {
     const marks = found ? [] : marksAt(this.timeline.trace, this.timeline.scene(), point);
     if (found || marks.length) this.#showTip(found ?? { marks }, point);
     else this.tooltip.hide();
+  }
+
+  /** The view moved under a pointer at rest: by keys, by a glide, with the head of the run. */
+  #hoverAgain() {
+    if (this.timeline.pointer && !this.drag) this.#hover(this.timeline.pointer);
   }
 
   #showTip(found, { x, y }) {

@@ -27,6 +27,7 @@ export function drawLabels(context, scene, sprites, smallSprites, ideal) {
 /** `heightAt(timeNs)`: how high the lane is for words. */
 function drawLane(context, scene, sizes, lane, top, heightAt) {
   let written = 0;
+  const labels = [];
   const gapSprites = heightAt(-Infinity) < LOW_LANE_PX ? sizes[1] : sizes[0];
   let freeFromNs = -Infinity; // the end of the last busy span
   const { nsPerPx, fromNs, toNs } = scene;
@@ -48,9 +49,11 @@ function drawLane(context, scene, sizes, lane, top, heightAt) {
     const text = labelOf(kind, lane.microBatchOf(place)) + scene.trace.wayOf(lane.rank, lane.stageOf(place));
     if (!text) continue;
     const texts = scene.hasChunks ? [markedLabelOf(kind, lane.microBatchOf(place), lane.stageOf(place)), text] : [text];
-    written += drawText(context, scene, texts.flatMap((each) => sizes.map((sprites) => sprites.get(each, scene.colours.onKind[kind]))),
-      Math.max(startNs, fromNs), Math.min(endNs, toNs), top, height);
+    const [large, small] = sizes.map((sprites) => texts.map((each) => sprites.get(each, scene.colours.onKind[kind])));
+    labels.push({ kind, large, small, startNs: Math.max(startNs, fromNs), endNs: Math.min(endNs, toNs), isWhole: startNs >= fromNs && endNs <= toNs, height });
   }
+  const cramped = crampedKinds(labels, nsPerPx);
+  for (const label of labels) written += drawText(context, scene, label, top, cramped.has(label.kind));
   return written + drawGap(context, scene, gapSprites, freeFromNs, toNs, top, heightAt(freeFromNs));
 }
 
@@ -97,11 +100,23 @@ function drawGap(context, scene, sprites, fromNs, toNs, top, height) {
   return written;
 }
 
-/** The first that fits: with the stage rather than without, large rather than small. */
-function drawText(context, scene, sprites, startNs, endNs, top, height) {
+const fitsInto = (width) => ({ widthPx }) => widthPx < width - 1;
+
+/** Kinds of which a span in the lane has room for small letters alone: spans of a pixel more or less would differ in size. */
+function crampedKinds(labels, nsPerPx) {
+  const kinds = new Set();
+  for (const { kind, large, small, startNs, endNs, isWhole } of labels) {
+    const fits = fitsInto((endNs - startNs) / nsPerPx);
+    if (isWhole && !large.some(fits) && small.some(fits)) kinds.add(kind);
+  }
+  return kinds;
+}
+
+/** The first that fits: with the stage rather than without, large rather than small where large ones fit all of the kind. */
+function drawText(context, scene, { large, small, startNs, endNs, height }, top, isCramped) {
   const left = scene.x(startNs);
   const width = (endNs - startNs) / scene.nsPerPx;
-  const sprite = sprites.find(({ widthPx }) => widthPx < width - 1);
+  const sprite = (isCramped ? small : large.flatMap((each, at) => [each, small[at]])).find(fitsInto(width));
   if (!sprite) return 0;
   context.drawImage(sprite.canvas, scene.snapped(left + (width - sprite.widthPx) / 2),
     scene.snapped(top + (height - sprite.heightPx) / 2), sprite.widthPx, sprite.heightPx);

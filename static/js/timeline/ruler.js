@@ -3,6 +3,7 @@
 import { RULER_PX } from "./layout.js";
 
 const LEAST_TICK_PX = 92;
+export const TEXT_PX = RULER_PX - 17; // its middle, above the signs at the ruler's foot
 
 /** The shortest of 1, 2 or 5 × 10^n ns that is at least `leastNs`. */
 export function tickNs(leastNs) {
@@ -11,10 +12,10 @@ export function tickNs(leastNs) {
   return 10 * power;
 }
 
-/** A tick's words, as exact as the distance between ticks asks for. */
-export function tickText(timeNs, distanceNs) {
-  const [unitNs, unit] = distanceNs >= 1e9 || Math.abs(timeNs) >= 10e9 ? [1e9, "s"] : distanceNs >= 1e6 ? [1e6, "ms"]
-    : Math.abs(timeNs) >= 1e9 ? [1e9, "s"] : distanceNs >= 1e3 ? [1e6, "ms"] : [1e3, "µs"];
+/** A tick's words, as exact as the distance between ticks asks for; all up to `farthestNs` are in one unit. */
+export function tickText(timeNs, distanceNs, farthestNs = Math.abs(timeNs)) {
+  const [unitNs, unit] = distanceNs >= 1e9 || farthestNs >= 10e9 ? [1e9, "s"] : distanceNs >= 1e6 ? [1e6, "ms"]
+    : farthestNs >= 1e9 ? [1e9, "s"] : distanceNs >= 1e3 ? [1e6, "ms"] : [1e3, "µs"];
   const digits = Math.max(0, Math.ceil(-Math.log10(distanceNs / unitNs) - 1e-9));
   return `${(timeNs / unitNs).toFixed(digits)} ${unit}`;
 }
@@ -31,10 +32,11 @@ export function drawGrid(context, scene) {
 export function drawRuler(context, scene, sprites) {
   const { colours, fromNs, toNs, leftPx, widthPx } = scene;
   const distance = tickNs(LEAST_TICK_PX * scene.nsPerPx);
+  const farthestNs = Math.max(Math.abs(fromNs), Math.abs(toNs));
   for (let tick = Math.ceil(fromNs / distance); tick * distance <= toNs; tick++) {
     const x = scene.snapped(scene.x(tick * distance));
     if (x < leftPx + 20 || x > widthPx - 20) continue;
-    const text = tickText(tick * distance, distance);
-    sprites.stamp(context, text, colours.muted, x - sprites.get(text, colours.muted).widthPx / 2, RULER_PX - 13);
+    const text = tickText(tick * distance, distance, farthestNs);
+    sprites.stamp(context, text, colours.muted, x - sprites.get(text, colours.muted).widthPx / 2, TEXT_PX);
   }
 }

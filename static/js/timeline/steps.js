@@ -22,19 +22,30 @@ export function drawSteps(context, scene, words, plain) {
   const typicalPx = steps.typicalNs / scene.nsPerPx;
   const stride = Math.max(1, Math.ceil(NARROWEST_LABEL_PX / typicalPx));
   const stridden = typicalPx < NARROWEST_LINE_PX ? stride : 1;
+  let isFirst = true;
   for (let at = first; at < last; at++) {
     if (steps.sorted[at].step % stridden) continue;
     const isNamed = steps.sorted[at].step % stride === 0;
-    drawStep(context, scene, at, typicalPx >= NARROWEST_LINE_PX, isNamed ? steps.sorted[at + stride] : null, [words, plain]);
+    drawStep(context, scene, at, typicalPx >= NARROWEST_LINE_PX, isNamed ? steps.sorted[at + stride] : null, (from, roomPx) => {
+      if (stride === 1) drawStepText(context, scene, at, from, roomPx, [words, plain]);
+      else drawStepNumber(context, scene, at, from, roomPx, words, isFirst);
+    });
+    if (isNamed) isFirst = false;
   }
 }
 
+/** What the step took to its last rank's end: where gradients are averaged that is long after the work's. */
+function stepEndNs(steps, at) {
+  const { endNs, figures } = steps.sorted[at];
+  return Math.min(Math.max(endNs, figures?.end_ns ?? endNs), steps.sorted[at + 1]?.startNs ?? Infinity);
+}
+
 /** `nextNamed` is the step whose name comes next, undefined where none does; null leaves this one without a name. */
-function drawStep(context, scene, at, hasLine, nextNamed, sprites) {
+function drawStep(context, scene, at, hasLine, nextNamed, drawName) {
   const { colours, leftPx } = scene;
   const window = scene.trace.steps.sorted[at];
   const left = scene.snapped(scene.x(window.startNs));
-  const right = Math.min(scene.x(window.endNs), scene.widthPx);
+  const right = Math.min(scene.x(stepEndNs(scene.trace.steps, at)), scene.widthPx);
   const from = Math.max(left, leftPx);
   if (hasLine) {
     context.fillStyle = colours.strongLine;
@@ -44,7 +55,7 @@ function drawStep(context, scene, at, hasLine, nextNamed, sprites) {
   }
   if (nextNamed === null) return;
   const until = nextNamed ? Math.min(scene.widthPx, scene.x(nextNamed.startNs) - 8) : scene.widthPx;
-  drawStepText(context, scene, at, from, until - from, sprites);
+  drawName(from, until - from);
 }
 
 /** Lines through the lanes at the beginning of each step; dashes are dear, so many lines are whole and pale. */
@@ -64,6 +75,13 @@ export function drawStepLines(context, scene) {
       context.globalAlpha = 1;
     }
   }
+}
+
+/** One of several steps has a name: a number alone, behind the first one's word. */
+function drawStepNumber(context, scene, at, x, roomPx, words, isFirst) {
+  const number = String(scene.trace.steps.sorted[at].step);
+  const name = [isFirst ? `step ${number}` : number, number].find((each) => words.get(each, scene.colours.text).widthPx <= roomPx);
+  if (name) words.stamp(context, name, scene.colours.text, x + 2, ROW_PX / 2 + 1);
 }
 
 function drawStepText(context, scene, at, x, roomPx, [words, plain]) {

@@ -11,9 +11,10 @@ export function titleOf(span) {
 }
 
 export function whereOf(span) {
+  const isOut = span.kind === KIND.SEND; // it names the stage that the letter is for
   return [
     `rank ${span.rank}`,
-    span.stage >= 0 ? `stage ${span.stage}` : "",
+    span.stage >= 0 ? `${isOut ? "for " : ""}stage ${span.stage}` : "",
     span.microBatch >= 0 ? `micro-batch ${span.microBatch}` : "",
     span.step >= 0 ? `step ${span.step}` : "",
   ].filter(Boolean).join(" · ");

@@ -59,7 +59,7 @@ export class Details {
       row("Start", momentNs(span.startNs)),
       row("Duration", durationNs(span.durationNs)),
     ];
-    if (Number.isFinite(median)) {
+    if (Number.isFinite(median) && span.kind !== KIND.WAIT) { // how long a rank waits is its place in the schedule
       const times = `${ratio.toFixed(2)} ×`;
       rows.push(row("Median of its kind", durationNs(median), " · ", ratio > SLOW ? element("b", { class: "tl-slow" }, times) : times));
     }

@@ -7,6 +7,8 @@ import { Trend } from "./trend.js";
 const MOST_BARS = 32;
 const MEDIAN_OF = 512;
 const TREND_OF = 48;
+/** Ranks within this are alike: whose turn it is to be last is chance. */
+const ALIKE = 1.02;
 /** A rank this much above the median is worth a warning. */
 const SLOW_RANK = 1.1;
 
@@ -108,7 +110,10 @@ export class Now {
   #exposed(run, recent, row, ended) {
     const typical = run.figures.exposed_share ?? median(recent.map((each) => each.exposed_share ?? NaN));
     const shown = ended ? typical : row?.exposed_share ?? NaN;
-    this.#set("exposed", this.#when(row, ended), percent(shown), Number.isFinite(typical) ? `median ${percent(typical)} of a step` : "of a step");
+    const isInside = ["tp", "cp", "ep"].some((axis) => run.spec.grid[axis] > 1);
+    const of = isInside ? "outside actions" : "of a step";
+    this.#set("exposed", this.#when(row, ended), percent(shown), !ended && Number.isFinite(typical) ? `median ${percent(typical)} ${of}` : isInside ? `of a step, ${of}` : of);
+    this.cards.get("exposed").note.title = isInside ? "What slices, parts and experts exchange lies inside forwards and backwards, which wait for it: the view Collectives tells how long it takes." : "";
   }
 
   #loss(recent, row) {
@@ -125,8 +130,9 @@ export class Now {
     if (!busy.length) return;
     const most = busy.indexOf(Math.max(...busy));
     const ratio = busy[most] / median(busy);
-    this.#set("slowest", `step ${row.step}`, `rank ${most}`, busy.length > 1 ? `${ratio.toFixed(2)} × the median rank` : "the only one",
-      ratio > SLOW_RANK ? "bad" : "", true);
+    const isAlike = busy.length > 1 && ratio < ALIKE;
+    const words = isAlike ? `rank ${most} at ${ratio.toFixed(2)} × the median` : `${ratio.toFixed(2)} × the median rank`;
+    this.#set("slowest", `step ${row.step}`, isAlike ? "none" : `rank ${most}`, busy.length > 1 ? words : "the only one", ratio > SLOW_RANK ? "bad" : "", true);
     const { bars } = this.cards.get("slowest");
     if (busy.length > MOST_BARS) return;
     bars.classList.toggle("is-many", busy.length > 8);

@@ -1,7 +1,7 @@
 /** Explain in few words beside the timeline: what costs most in a step, and the change that would gain most of it back. */
 
 import { element, setText, throttled } from "../core/dom.js";
-import { durationNs, percent } from "../core/format.js";
+import { durationNs, percent, unbroken } from "../core/format.js";
 import { readJson } from "../core/reading.js";
 import { stepBar } from "./step_bar.js";
 
@@ -61,7 +61,7 @@ export class InShort {
     const text = JSON.stringify(found);
     if (text === this.shown || this.form.contains(document.activeElement)) return; // not from under a person's finger
     this.shown = text;
-    setText(this.words, found.words);
+    setText(this.words, unbroken(found.words));
     this.bar.replaceChildren(stepBar(found.pieces, `A step's ${durationNs(found.step_ms * 1e6)}, by cause`));
     this.why.hidden = false;
     const best = found.causes[0]?.remedies[0];

@@ -59,7 +59,8 @@ export class StateView {
     if (box.hidden) return;
     const { rank, signal, exit_code: exitCode, log_tail: tail } = run.failure ?? {};
     const how = signal ? `by signal ${signal}` : Number.isInteger(exitCode) ? `with exit code ${exitCode}` : "";
-    const who = Number.isInteger(rank) ? ` Rank ${rank} ended${how ? ` ${how}` : ""}.` : "";
+    const isNamed = !Number.isInteger(rank) || (run.reason ?? "").startsWith(`Rank ${rank} `);
+    const who = !isNamed ? ` Rank ${rank} ended${how ? ` ${how}` : ""}.` : "";
     setText(this.part("failure-title"), FAILURE_TITLES[run.state] + who);
     setText(this.part("failure-reason"), run.reason ?? "");
     const log = this.part("failure-log");
@@ -80,7 +81,9 @@ function progressWords(run, stepSeconds) {
   if (run.state === "queued") return run.place_in_queue > 1 ? `number ${run.place_in_queue} in the queue` : "next in the queue";
   if (run.state === "starting") return `starting ${plural(run.ranks, "rank")}`;
   if (run.state === "stopping") return `${done}, stopping`;
-  if (run.state !== "running") return run.started && run.ended ? `${done} in ${clockSeconds((run.ended - run.started) / 1000)}` : done;
+  const lasted = run.started && run.ended ? `${done} in ${clockSeconds((run.ended - run.started) / 1000)}` : done;
+  if (run.state === "finished" && run.reason) return `${lasted}. ${run.reason}`;
+  if (run.state !== "running") return lasted;
   const left = (run.steps - run.steps_done) * stepSeconds;
   return Number.isFinite(left) && run.steps_done > 0 ? `${done}, about ${clockSeconds(left)} left` : done;
 }

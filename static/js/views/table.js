@@ -2,7 +2,7 @@
 
 import { element, setText, throttled } from "../core/dom.js";
 import { bytes, count, durationNs, momentNs } from "../core/format.js";
-import { LANE, LANE_WORDS } from "../core/kinds.js";
+import { KIND, LANE, LANE_WORDS } from "../core/kinds.js";
 import { wordsOf } from "../timeline/marks.js";
 import { titleOf, whyOf } from "../timeline/words.js";
 
@@ -71,7 +71,7 @@ export class SpanTable {
     const start = element("button", { type: "button", class: "link", onclick: () => this.timeline.select(span, { reveal: true }) }, momentNs(span.startNs));
     const cells = [
       start, durationNs(span.durationNs), span.rank, LANE_WORDS[span.lane], titleOf(span), span.step >= 0 ? span.step : "",
-      span.stage >= 0 ? span.stage : "", span.bytes > 0 ? bytes(span.bytes) : "", whyOf(trace, span),
+      span.stage >= 0 ? `${span.kind === KIND.SEND ? "→ " : ""}${span.stage}` : "", span.bytes > 0 ? bytes(span.bytes) : "", whyOf(trace, span),
     ];
     return element("tr", {}, ...cells.map((cell) => element("td", {}, typeof cell === "number" ? String(cell) : cell)));
   }

@@ -8,7 +8,7 @@ export function dice(seed) {
   };
 }
 
-/** A decoded frame as core/frame.js makes them, of rows {start, duration, kind, lane, step, microBatch, peer, sequence, group}. */
+/** A decoded frame as core/frame.js makes them, of rows {start, duration, kind, lane, step, microBatch, stage, peer, sequence, group}. */
 export function frameOf(rank, rows) {
   const column = (Type, value) => Type.from(rows, value);
   const strings = ["", ...new Set(rows.map((row) => row.group).filter(Boolean))];
@@ -19,7 +19,7 @@ export function frameOf(rank, rows) {
       start_ns: column(Float64Array, (row) => row.start), duration_ns: column(Float64Array, (row) => row.duration),
       bytes: column(Float64Array, (row) => row.bytes ?? -1), step: column(Int32Array, (row) => row.step ?? -1),
       sequence: column(Int32Array, (row) => row.sequence ?? -1), peer: column(Int32Array, (row) => row.peer ?? -1),
-      micro_batch: column(Int16Array, (row) => row.microBatch ?? -1), stage: column(Int16Array, () => -1),
+      micro_batch: column(Int16Array, (row) => row.microBatch ?? -1), stage: column(Int16Array, (row) => row.stage ?? -1),
       name: column(Uint16Array, () => 0), group: column(Uint16Array, (row) => strings.indexOf(row.group ?? "")),
       kind: column(Uint8Array, (row) => row.kind), lane: column(Uint8Array, (row) => row.lane ?? 0),
     },

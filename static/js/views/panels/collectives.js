@@ -10,7 +10,7 @@ import { player } from "./player.js";
 
 const MOST_ARRIVALS = 16;
 
-export function mount(body, { timeline, ask }) {
+export function mount(body, { timeline, run, ask }) {
   const { trace } = timeline;
   const overview = element("div");
   const one = choice("Operation", []);
@@ -18,12 +18,8 @@ export function mount(body, { timeline, ask }) {
   const arrivals = element("div");
   const words = element("div");
   const steps = player({ trace, ask });
-  body.replaceChildren(
-    overview,
-    element("div", { class: "network-columns" }, steps.box,
-      element("section", { class: "panel-part" }, element("h3", {}, "Order of arrival"), element("div", { class: "panel-tools" }, one.box, which.box), arrivals)),
-    words,
-  );
+  const order = part("Order of arrival", "", element("div", { class: "panel-tools" }, one.box, which.box), arrivals);
+  body.replaceChildren(overview, element("div", { class: "network-columns" }, steps.box, order), words);
   let known = null; // what the server says of the groups seen so far
   let kinds = [];
 
@@ -33,7 +29,8 @@ export function mount(body, { timeline, ask }) {
     const names = [...new Set(kinds.map(({ group }) => group))];
     if (!known || names.some((name) => !(name in known.groups))) known = await ask({ groups: names.join(",") });
     if (!words.childElementCount) words.replaceChildren(definitionList(known.definitions));
-    overview.replaceChildren(kinds.length ? overviewOf(kinds, latest.steps, known) : element("p", { class: "muted" }, "The first complete step with a collective appears here."));
+    overview.replaceChildren(kinds.length ? overviewOf(kinds, latest.steps, known) : element("p", { class: "muted" }, noneWords(run())));
+    order.hidden = !kinds.length;
     one.offer(kinds.map((kind, at) => [`${at}`, titleOf(kind)]));
     offerWhich();
     steps.know(known);
@@ -76,13 +73,20 @@ export function byOperation(collectives) {
   })).sort((a, b) => b.timeNs - a.timeNs);
 }
 
+const noneWords = ({ has_ended: hasEnded }) => (hasEnded
+  ? "No complete step of this run has a collective. Below is how one goes."
+  : "The first complete step with a collective appears here. Below is how one goes.");
+
+/** How many there are in a step: a whole number where all steps have as many. */
+const perStep = (value) => (Number.isInteger(value) ? count(value) : figures(value));
+
 function overviewOf(kinds, steps, { groups, is_emulated: isEmulated, slow_down: slowDown }) {
   const rows = kinds.map((kind) => {
     const { ranks, ceiling, bus_share: busShares } = groups[kind.group] ?? { bus_share: {} };
     const speed = kind.bytes > 0 ? kind.bytes / (kind.transferNs / 1e9) : NaN;
     const busy = speed * (busShares[kind.operation] ?? NaN);
     return [
-      `${KIND_WORD[kind.kind]} over ${kind.group || "all"}`, `${ranks ?? kind.members.length}`, kind.algorithm, figures(kind.collectives.length / steps), bytes(kind.bytes),
+      `${KIND_WORD[kind.kind]} over ${kind.group || "all"}`, `${ranks ?? kind.members.length}`, kind.algorithm, perStep(kind.collectives.length / steps), bytes(kind.bytes),
       rate(speed), rate(busy), ceiling ? `${rate(ceiling.bytes_per_second)} (${percent(busy / ceiling.bytes_per_second, 0)} used)` : "not modelled",
       durationNs(kind.transferNs), element("span", { class: "split-cell" }, splitBar(kind), durationNs(kind.waitNs)),
     ];

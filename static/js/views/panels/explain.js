@@ -1,7 +1,7 @@
 /** In words: what a step's time goes into, what costs most, and what to try, with a way to the form so filled in. */
 
 import { element, setText } from "../../core/dom.js";
-import { bytes, durationNs, percent, plural } from "../../core/format.js";
+import { bytes, durationNs, percent, plural, unbroken } from "../../core/format.js";
 import { signed, stepBar } from "../step_bar.js";
 import { part, table } from "./kit.js";
 
@@ -17,12 +17,12 @@ export function mount(body, { run, launchForm, ask }) {
     const hasEnded = run().has_ended;
     const found = await ask();
     isLast = hasEnded;
-    setText(words, found.words);
+    setText(words, unbroken(found.words));
     const text = JSON.stringify(found);
     if (text === shown || body.contains(document.activeElement?.closest(".remedy a"))) return; // not from under a person's finger
     shown = text;
     rest.replaceChildren(...[
-      found.step_ms && wholePart(found, run()),
+      found.step_ms && wholePart(found),
       (found.step_ms || found.causes.length > 0) && causesPart(found, run(), launchForm),
     ].filter(Boolean));
   }
@@ -30,11 +30,11 @@ export function mount(body, { run, launchForm, ask }) {
   return { update };
 }
 
-function wholePart({ pieces, step_ms: stepMs, steps }, { spec }) {
+function wholePart({ pieces, step_ms: stepMs, steps, is_paced: isPaced }) {
   const title = `A step's ${durationNs(stepMs * 1e6)}, by cause`;
   const rows = pieces.map(({ title: cause, ms, share, says }) => [cause, signed(ms), percent(share), says]);
-  const emulated = spec.pace.kind !== "real" ? " Actions take emulated time, which is theirs by the pace." : "";
-  const tells = `The median of ${plural(steps, "step")}. Each cause is what the simulated step takes longer with it; the last two are what the measured step took beyond the simulated one. Together they are the step time.${emulated}`;
+  const emulated = isPaced ? " Actions take emulated time, which is theirs by the pace." : "";
+  const tells = `${steps > 1 ? `Medians of the latest ${plural(steps, "complete step")}, the run's first left out` : "One complete step"}. Each cause is what the simulated step takes longer with it; the last two are what the measured step took beyond the simulated one. Together they are the step time.${emulated}`;
   return part(title, tells, barWithLegend(pieces, title), table(title, ["Cause", "Of a step", "Share", "What it is"], rows));
 }
 
@@ -47,7 +47,7 @@ function causesPart({ causes }, { id }, launchForm) {
   const items = causes.map((cause) => element(
     "li", { class: "cause" },
     element("div", { class: "cause-head" }, element("b", {}, cause.title), element("span", { class: "cause-cost" }, costOf(cause))),
-    element("p", { class: "muted" }, cause.says),
+    element("p", { class: "muted" }, unbroken(cause.says)),
     cause.remedies.length > 0 && element("ul", { class: "remedies" }, ...cause.remedies.map((one) => remedy(one, id, launchForm))),
     cause.remedies.length === 0 && element("p", { class: "small muted" }, cause.ms === null ? "No change of the job that the formulas know would make it a hundredth smaller." : "No change of the job that the simulator knows would gain a hundredth of a step here."),
   ));
@@ -63,7 +63,7 @@ function remedy({ title, says, sets, ...gains }, id, launchForm) {
   const [gain, beside] = gainOf(gains);
   return element(
     "li", { class: "remedy" },
-    element("div", {}, element("b", {}, title), element("p", { class: "muted small" }, says)),
+    element("div", {}, element("b", {}, title), element("p", { class: "muted small" }, unbroken(says))),
     element("span", { class: "remedy-gain" }, element("b", {}, `−${gain}`), element("span", { class: "muted small" }, beside)),
     opens ? element("a", { class: "button", href: `${launchForm}?from=${id}&${query}`, "aria-label": `Open in the form: ${title}` }, "Open in the form") : element("span", {}),
   );

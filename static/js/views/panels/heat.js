@@ -49,10 +49,12 @@ export function heat(title, { colour = "--accent", cellPx = stretched } = {}) {
     context.fillStyle = muted;
     context.textBaseline = "middle";
     const each = Math.ceil(NARROWEST_NAME_PX / size.height);
-    for (let row = 0; row < data.rows; row += each) context.fillText(data.rowName(row), 0, HEAD_PX + (row + 0.5) * size.height, GUTTER_PX - 6);
+    context.textAlign = "right";
+    for (let row = 0; row < data.rows; row += each) context.fillText(data.rowName(row), GUTTER_PX - 6, HEAD_PX + (row + 0.5) * size.height, GUTTER_PX - 6);
     const widest = context.measureText(data.columnName(data.columns - 1)).width + 10;
     const stride = Math.ceil(widest / size.width);
-    for (let column = 0; column < data.columns; column += stride) context.fillText(data.columnName(column), GUTTER_PX + column * size.width, HEAD_PX / 2);
+    context.textAlign = "center";
+    for (let column = 0; column < data.columns; column += stride) context.fillText(data.columnName(column), GUTTER_PX + (column + 0.5) * size.width, HEAD_PX / 2);
   }
 
   function drawCells(context, ground, ink) {

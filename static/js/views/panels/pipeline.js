@@ -70,7 +70,7 @@ function measuredPart(measured, { stages }) {
   if (!measured) return part("Measured", "The first complete step appears here.");
   const { lanes, lengthNs, bubble, step, waiting } = measured;
   const title = `Measured, step ${step}: ${durationNs(lengthNs)}, ${percent(bubble)} bubble of the whole`;
-  return part(title, `Of the whole, ${percent(waiting)} is recorded waiting for a sender. One rank of each place in the pipeline is drawn.`, drawing(lanes, lengthNs, stages, title));
+  return part(title, `From its first forward to its last backward; the step time has what follows as well. Of this, ${percent(waiting)} is recorded waiting for a sender. One rank of each place in the pipeline is drawn.`, drawing(lanes, lengthNs, stages, title));
 }
 
 /** What the ranks of one pipeline did in a step: lanes as in the server's ideal, times in ns from the first work. */
@@ -147,7 +147,7 @@ function alternatives({ alternatives: others }, { spec, id }, launchForm) {
   if (others.length < 2) return part("Another order", "This job has too many actions to weigh other orders here.");
   const [own] = others;
   const rows = others.map((one) => [
-    `${one.schedule}${one.chunks > 1 ? `, ${one.chunks} stages a rank` : ""}${one.ways > 1 ? ", every stage on two ranks" : ""}${one.cut_evenly === own.cut_evenly ? "" : ", cut evenly"}`, `${one.micro_batches}`, percent(one.bubble_share),
+    `${one.words}${one.chunks > 1 ? `, ${one.chunks} stages a rank` : ""}${one.ways > 1 ? ", every stage on two ranks" : ""}${one.cut_evenly === own.cut_evenly ? "" : ", cut evenly"}`, `${one.micro_batches}`, percent(one.bubble_share),
     durationNs(one.step_ms * 1e6), one === own ? "this job" : change(one.step_ms, own.step_ms), figures(one.held),
     one === own || !launchForm ? "" : element("a", { href: `${launchForm}?from=${id}&${new URLSearchParams(one.sets)}` }, "Open in the form"),
   ]);
