@@ -7,7 +7,7 @@ compared only with one right beside it: bare and recorded ones in turn, thousand
 figure is the median of all pairs, as a share of the bare step.
 
 Ours has a second part: the loop waits for Python's global lock while the thread behind it makes frames of what was recorded
-and sends them, every 100 ms. That is the time in which the loop's thread did not run, less what it is without a recorder; the
+and sends them, every 100 ms. That is the time in which the loop's thread did not run, less what it is without spans, in turn; the
 real-time class, where it may be had, keeps everybody else out of it. `ours_percent` is both parts. The thread's own
 CPU time, on another core if there is one, is given beside them. `clocks_percent` is what reading the clock twice a span
 takes from Python, and `added_loop_percent` the loop's part where every span is like none before, so that tracepoints are
@@ -45,7 +45,7 @@ SPANS_A_STEP = 20
 STEP_SECONDS = 0.001
 WIDTH = 64
 PAIRS = 6000
-STRETCHES, STRETCH_STEPS = 20, 250  # a quarter of a second: two flushes and more
+STRETCHES, STRETCH_STEPS = 40, 250  # a quarter of a second: two flushes and more
 PROFILED_STEPS = 20  # torch.profiler takes milliseconds to start: it is compared by so many steps at once
 PROFILED_PAIRS = 150
 
@@ -137,18 +137,21 @@ class Stretch(NamedTuple):
     behind: float
 
 
-def stretches(step: Step, behind: Writer | None = None) -> Stretch:
-    """The median of several."""
-    clock = None if behind is None else _clock_of(behind)
-    found = []
-    for _ in range(STRETCHES):
-        behind_ns, wall_ns, own_ns = clock and time.clock_gettime_ns(clock), monotonic_ns(), time.thread_time_ns()
-        for _ in range(STRETCH_STEPS):
-            step()
-        wall_ns, own_ns = monotonic_ns() - wall_ns, time.thread_time_ns() - own_ns
-        behind_ns = time.clock_gettime_ns(clock) - behind_ns if clock and behind_ns else 0
-        found.append(Stretch(wall_ns / own_ns - 1, behind_ns / own_ns))
-    return Stretch(*map(median, zip(*found, strict=True)))
+def stretch(step: Step, behind: Writer) -> Stretch:
+    clock = _clock_of(behind)
+    behind_ns, wall_ns, own_ns = time.clock_gettime_ns(clock), monotonic_ns(), time.thread_time_ns()
+    for _ in range(STRETCH_STEPS):
+        step()
+    wall_ns, own_ns = monotonic_ns() - wall_ns, time.thread_time_ns() - own_ns
+    return Stretch(wall_ns / own_ns - 1, (time.clock_gettime_ns(clock) - behind_ns) / own_ns)
+
+
+def stretches(bare: Step, recorded: Step, behind: Writer) -> tuple[Stretch, Stretch]:
+    """Without and with spans, in turn; of each the lower quartile, for what a host takes away only adds."""
+    pairs = [(stretch(bare, behind), stretch(recorded, behind)) for _ in range(STRETCHES)]
+    alone, with_it = (Stretch(*(quantiles(shares, n=4)[0] for shares in zip(*found, strict=True)))
+                      for found in zip(*pairs, strict=True))
+    return alone, with_it
 
 
 def _clock_of(writer: Writer) -> int:
@@ -188,18 +191,17 @@ def viztracer_in_loop(loop: Loop, folder: Path) -> list[float]:
 def measure(redis_url: str, folder: Path) -> dict[str, Any]:
     scheduling, loop = _ask_for_realtime(), Loop()
     gc.freeze()  # as a rank does before its first step
-    alone = stretches(loop.bare)
     others = {"torch_profiler": torch_profiler_in_loop(loop), "viztracer": viztracer_in_loop(loop, folder)}
     here = Writer(0, RedisSink(redis_url, "overhead"), folder / "spill-0", zero_ns=1)
     recorded = loop.recorded(here)
     clocks, ours, added = (in_loop(loop, step) for step in (loop.timed, recorded, loop.added(here)))
-    with_it = stretches(recorded, here)
+    alone, with_it = stretches(loop.bare, recorded, here)
     here.close()
     away = Writer(1, RedisSink("redis://127.0.0.1:1/0", "overhead"), folder / "spill-1", zero_ns=1)
-    without_redis = stretches(loop.recorded(away), away)
+    alone_away, with_away = stretches(loop.bare, loop.recorded(away), away)
     away.close(0.1)
     low, own, high = quantiles(ours, n=4)
-    waited = {"ours": with_it.waited - alone.waited, "ours_away": without_redis.waited - alone.waited}
+    waited = {"ours": with_it.waited - alone.waited, "ours_away": with_away.waited - alone_away.waited}
     return {
         **{f"{name}_percent": _percent(own + max(0.0, share)) for name, share in waited.items()},
         **{f"{name}_percent": _percent(median(shares)) for name, shares in others.items()},

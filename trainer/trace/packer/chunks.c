@@ -8,14 +8,13 @@ void free_chunk(Chunk *chunk) {
     PyMem_Free(chunk);
 }
 
-Chunk *new_chunk(Packer *packer) {
+Chunk *new_chunk(void) {
     Chunk *chunk = PyMem_Malloc(sizeof(Chunk));
     if (chunk == NULL) {
         PyErr_NoMemory();
         return NULL;
     }
     chunk->next = NULL;
-    chunk->number = ++packer->chunks;
     chunk->count = 0;
     memset(chunk->known, 0, sizeof chunk->known);
     chunk->places = PyDict_New();
@@ -27,23 +26,10 @@ Chunk *new_chunk(Packer *packer) {
     return chunk;
 }
 
-/* The usual sizes are read in place, as CPython 3.11 stores them. */
-int is_whole(PyObject *given, int64_t low, int64_t high, int64_t *value) {
-    int beyond = 0;
-    if (!PyLong_Check(given)) return 0;
-#if PY_VERSION_HEX < 0x030C0000
-    const digit *digits = ((PyLongObject *)given)->ob_digit;
-    switch (Py_SIZE(given)) {
-    case -1: *value = -(int64_t)digits[0]; break;
-    case 0: *value = 0; break;
-    case 1: *value = digits[0]; break;
-    case 2: *value = (int64_t)digits[1] << PyLong_SHIFT | digits[0]; break;
-    default: *value = PyLong_AsLongLongAndOverflow(given, &beyond);
-    }
-#else
+int is_long(PyObject *given, int64_t *value) {
+    int beyond;
     *value = PyLong_AsLongLongAndOverflow(given, &beyond);
-#endif
-    return !beyond && low <= *value && *value <= high;
+    return !beyond;
 }
 
 int64_t place_of(Chunk *chunk, PyObject *text) {
@@ -63,20 +49,33 @@ int64_t place_of(Chunk *chunk, PyObject *text) {
     return next;
 }
 
-Chunk *chunk_with_room(Packer *packer) {
-    if (packer->last->count == CHUNK_ROWS) {
-        Chunk *fresh = new_chunk(packer);
-        if (fresh == NULL) return NULL;
-        packer->last->next = fresh;
-        packer->last = fresh;
+Py_ssize_t rows_in(const Packer *packer, const Chunk *chunk) {
+    return chunk == packer->last ? packer->next - chunk->rows : chunk->count;
+}
+
+void append_chunk(Packer *packer, Chunk *chunk) {
+    if (packer->last == NULL) {
+        packer->first = chunk;
+    } else {
+        packer->last->count = rows_in(packer, packer->last);
+        packer->last->next = chunk;
     }
-    return packer->last;
+    packer->last = chunk;
+    packer->next = chunk->rows;
+    packer->full = chunk->rows + CHUNK_ROWS;
+    packer->chunk++;
+}
+
+Row *next_chunk(Packer *packer) {
+    Chunk *chunk = new_chunk();
+    if (chunk == NULL) return NULL;
+    append_chunk(packer, chunk);
+    return packer->next;
 }
 
 int keep_refused(Packer *packer, PyObject *row) {
     if (row == NULL) return -1;
     int failed = PyList_Append(packer->last->refused, row);
     Py_DECREF(row);
-    packer->waiting++;
     return failed;
 }

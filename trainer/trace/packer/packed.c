@@ -12,7 +12,7 @@
 enum { KIND, START_NS, END_NS, STEP, MICRO_BATCH, STAGE, PEER, BYTES, SEQUENCE, NAME, GROUP, ROW_ITEMS };
 
 /* Whether the items are a span that a frame can hold; `row` is then that. */
-static int is_packed(Packer *self, Chunk *chunk, PyObject *const *items, Row *row) {
+static int is_packed(Packer *self, PyObject *const *items, Row *row) {
     int64_t value[ROW_ITEMS];
 #define ITEM(AT, LOW, HIGH) is_whole(items[AT], LOW, HIGH, &value[AT])
     if (!(ITEM(KIND, 0, 255) && self->lanes[value[KIND]] != NO_LANE && ITEM(START_NS, INT64_MIN, INT64_MAX)
@@ -21,8 +21,8 @@ static int is_packed(Packer *self, Chunk *chunk, PyObject *const *items, Row *ro
           && ITEM(BYTES, INT64_MIN, INT64_MAX) && ITEM(SEQUENCE, INT32_MIN, INT32_MAX)))
         return 0;
 #undef ITEM
-    value[NAME] = place_of(chunk, items[NAME]);
-    value[GROUP] = place_of(chunk, items[GROUP]);
+    value[NAME] = place_of(self->last, items[NAME]);
+    value[GROUP] = place_of(self->last, items[GROUP]);
     if (value[NAME] < 0 || value[GROUP] < 0) return 0;
     *row = (Row){value[START_NS], value[END_NS], value[BYTES], value[STEP], value[SEQUENCE], value[PEER],
                  value[MICRO_BATCH], value[STAGE], value[NAME], value[GROUP], value[KIND]};
@@ -30,11 +30,10 @@ static int is_packed(Packer *self, Chunk *chunk, PyObject *const *items, Row *ro
 }
 
 static PyObject *add(Packer *self, PyObject *const *items, Py_ssize_t count) {
-    Chunk *chunk = chunk_with_room(self);
-    if (chunk == NULL) return NULL;
-    if (count == ROW_ITEMS && is_packed(self, chunk, items, &chunk->rows[chunk->count])) {
-        chunk->count++;
-        self->waiting++;
+    Row *next = room(self);
+    if (next == NULL) return NULL;
+    if (count == ROW_ITEMS && is_packed(self, items, next)) {
+        self->next++;
         Py_RETURN_NONE;
     }
     PyErr_Clear();
@@ -44,17 +43,17 @@ static PyObject *add(Packer *self, PyObject *const *items, Py_ssize_t count) {
     Py_RETURN_NONE;
 }
 
+/* The first chunk, no longer the packer's; NULL with an error. */
 static Chunk *take_first(Packer *self) {
-    Chunk *fresh = new_chunk(self);
+    Chunk *fresh = new_chunk();
     if (fresh == NULL) return NULL;
-    Chunk *taken = self->first;
-    if (taken->next == NULL) {
-        self->first = self->last = fresh;
+    if (self->first == self->last) {
+        append_chunk(self, fresh);
     } else {
-        self->first = taken->next;
         free_chunk(fresh);
     }
-    self->waiting -= taken->count + PyList_GET_SIZE(taken->refused);
+    Chunk *taken = self->first;
+    self->first = taken->next;
     return taken;
 }
 
@@ -81,7 +80,10 @@ static PyObject *take(Packer *self, PyObject *arguments) {
 }
 
 static Py_ssize_t length(Packer *self) {
-    return self->waiting;
+    Py_ssize_t waiting = 0;
+    for (const Chunk *chunk = self->first; chunk != NULL; chunk = chunk->next)
+        waiting += rows_in(self, chunk) + PyList_GET_SIZE(chunk->refused);
+    return waiting;
 }
 
 static PyObject *new_packer(PyTypeObject *type, PyObject *arguments, PyObject *Py_UNUSED(named)) {
@@ -95,11 +97,12 @@ static PyObject *new_packer(PyTypeObject *type, PyObject *arguments, PyObject *P
     Packer *self = (Packer *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
     memcpy(self->lanes, lanes, 256);
-    self->first = self->last = new_chunk(self);
-    if (self->first == NULL) {
+    Chunk *first = new_chunk();
+    if (first == NULL) {
         Py_DECREF(self);
         return NULL;
     }
+    append_chunk(self, first);
     return (PyObject *)self;
 }
 

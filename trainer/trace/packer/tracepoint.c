@@ -9,10 +9,10 @@
 typedef struct {
     PyObject_HEAD
     Packer *packer;
-    PyObject *name, *group;
     uint64_t chunk; /* whose places `row` has */
     int64_t start_ns;
     Row row;
+    PyObject *name, *group;
 } Tracepoint;
 
 /* Python's time.monotonic_ns(). */
@@ -26,12 +26,13 @@ static int64_t monotonic_ns(void) {
 #endif
 }
 
-static int find_places(Tracepoint *self, Chunk *chunk) {
-    int64_t name = place_of(chunk, self->name), group = place_of(chunk, self->group);
+static int find_places(Tracepoint *self) {
+    Packer *packer = self->packer;
+    int64_t name = place_of(packer->last, self->name), group = place_of(packer->last, self->group);
     if (name < 0 || group < 0) return -1;
     self->row.name = name;
     self->row.group = group;
-    self->chunk = chunk->number;
+    self->chunk = packer->chunk;
     return 0;
 }
 
@@ -43,15 +44,15 @@ static PyObject *refuse(Tracepoint *self, PyObject *start_ns, PyObject *end_ns, 
     Py_RETURN_NONE;
 }
 
-/* The row that is filled next, but for its times; NULL with an error. */
-static Row *next_row(Tracepoint *self, int64_t step) {
-    Chunk *chunk = chunk_with_room(self->packer);
-    if (chunk == NULL || (self->chunk != chunk->number && find_places(self, chunk) < 0)) return NULL;
-    Row *row = &chunk->rows[chunk->count++];
-    self->packer->waiting++;
+static PyObject *record(Tracepoint *self, int64_t start_ns, int64_t end_ns, int64_t step) {
+    Row *row = room(self->packer);
+    if (row == NULL || (self->chunk != self->packer->chunk && find_places(self) < 0)) return NULL;
     *row = self->row;
+    row->start_ns = start_ns;
+    row->end_ns = end_ns;
     row->step = (int32_t)step;
-    return row;
+    self->packer->next++;
+    Py_RETURN_NONE;
 }
 
 static PyObject *start(Tracepoint *self, PyObject *Py_UNUSED(none)) {
@@ -65,11 +66,7 @@ static PyObject *end(Tracepoint *self, PyObject *step) {
     if (start_ns == NOT_BEGUN) return refuse(self, Py_NewRef(Py_None), PyLong_FromLongLong(end_ns), step);
     if (!is_whole(step, INT32_MIN, INT32_MAX, &number))
         return refuse(self, PyLong_FromLongLong(start_ns), PyLong_FromLongLong(end_ns), step);
-    Row *row = next_row(self, number);
-    if (row == NULL) return NULL;
-    row->start_ns = start_ns;
-    row->end_ns = end_ns;
-    Py_RETURN_NONE;
+    return record(self, start_ns, end_ns, number);
 }
 
 static PyObject *between(Tracepoint *self, PyObject *const *items, Py_ssize_t count) {
@@ -81,11 +78,7 @@ static PyObject *between(Tracepoint *self, PyObject *const *items, Py_ssize_t co
     if (!(is_whole(items[0], INT64_MIN, INT64_MAX, &start_ns) && is_whole(items[1], start_ns, INT64_MAX, &end_ns)
           && is_whole(items[2], INT32_MIN, INT32_MAX, &step)))
         return refuse(self, Py_NewRef(items[0]), Py_NewRef(items[1]), items[2]);
-    Row *row = next_row(self, step);
-    if (row == NULL) return NULL;
-    row->start_ns = start_ns;
-    row->end_ns = end_ns;
-    Py_RETURN_NONE;
+    return record(self, start_ns, end_ns, step);
 }
 
 static PyTypeObject *tracepoint_type;
