@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from statistics import median
 
 import pytest
 import torch
@@ -31,8 +32,8 @@ def test_pairs_find_a_tenth_more_and_nothing_where_there_is_nothing() -> None:
     def bare() -> None:
         burn(1_000_000)
 
-    same = overhead.compared(bare, lambda: overhead.cpu_ns(bare), 101)[50]
-    more = overhead.compared(bare, lambda: overhead.cpu_ns(lambda: burn(1_100_000)), 101)[50]
+    same = median(overhead.compared(bare, lambda: overhead.cpu_ns(bare), 200))
+    more = median(overhead.compared(bare, lambda: overhead.cpu_ns(lambda: burn(1_100_000)), 200))
     assert abs(same) < 0.03 and abs(more - 0.1) < 0.03
 
 
@@ -49,6 +50,6 @@ def test_a_recorded_step_leaves_its_spans_and_the_thread_behind_is_measured(loop
 
 def test_others_are_measured_in_the_same_loop(loop: overhead.Loop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overhead, "PAIRS", 200)
-    monkeypatch.setattr(overhead, "PROFILED_PAIRS", 3)
-    assert len(overhead.viztracer_in_loop(loop, tmp_path)) == 50
-    assert len(overhead.torch_profiler_in_loop(loop)) == 3
+    monkeypatch.setattr(overhead, "PROFILED_PAIRS", 8)
+    assert median(overhead.viztracer_in_loop(loop, tmp_path)) > 0
+    assert median(overhead.torch_profiler_in_loop(loop)) > 0
