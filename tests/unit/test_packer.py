@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from trainer.trace import packer
 from trainer.trace.clock_line import Line
+from trainer.trace.frame import COUNTER_COLUMNS, MARK_COLUMNS, Frame, empty, encode
 from trainer.trace.kinds import Kind
 from trainer.trace.packer import plain
 from trainer.trace.row import MOST_ROWS, Row, Taken
@@ -71,6 +72,8 @@ def test_both_pack_the_same_and_refuse_the_same(rows: list[Row], clock: SteadyCl
     found, expected = (by_name(pack.take(clock, ZERO_NS)) for pack in (one, other))
     assert as_rows(found) == as_rows(expected)
     assert found.refused == expected.refused and found.checksum == expected.checksum
+    whole = Frame(0, 1, found.spans, empty(COUNTER_COLUMNS), empty(MARK_COLUMNS))
+    assert encode(whole, found.laid_out) == encode(whole)
     assert {name: column.dtype for name, column in found.spans.items()} == {
         name: column.dtype for name, column in expected.spans.items()}
     assert len(one) == len(other) == 0

@@ -47,7 +47,7 @@ MARK_COLUMNS = (("time_ns", "<f8"), ("step", "<i4"), ("kind", "<u2"), ("text", "
 
 Columns = dict[str, np.ndarray[Any, Any]]
 
-_FIELDS = struct.Struct("<4sIQ6I2Q3dQ8x")  # HEADER for reading: its fields at once
+_FIELDS = struct.Struct("<4sIQ6I2Q3dQ8x")  # HEADER: all its fields at once
 _Layout = tuple[tuple[str, np.dtype[Any], int], ...]
 _LAYOUTS: tuple[_Layout, ...] = tuple(
     tuple((name, np.dtype(dtype), np.dtype(dtype).itemsize) for name, dtype in layout)
@@ -82,24 +82,23 @@ def empty(columns: tuple[tuple[str, str], ...], rows: int = 0) -> Columns:
     return {name: np.zeros(rows, dtype) for name, dtype in columns}
 
 
-def encode(frame: Frame) -> bytes:
+def encode(frame: Frame, spans: bytes | None = None) -> bytes:
+    """`spans`: its span columns, where they are laid out already."""
     strings = json.dumps(frame.strings, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
-    parts = [b""]
-    for columns, layout in ((frame.spans, SPAN_COLUMNS), (frame.counters, COUNTER_COLUMNS), (frame.marks, MARK_COLUMNS)):
-        if len(columns[layout[0][0]]):
-            parts += [_padded(np.ascontiguousarray(columns[name], dtype).tobytes()) for name, dtype in layout]
-    parts.append(_padded(strings, b" "))
-    header = np.zeros((), HEADER)
-    header["magic"] = MAGIC
-    header["rank"], header["sequence"] = frame.rank, frame.sequence
-    header["spans"], header["counters"], header["marks"] = _rows(frame.spans), _rows(frame.counters), _rows(frame.marks)
-    header["frame_bytes"] = HEADER.itemsize + sum(map(len, parts))
-    header["strings_bytes"] = len(strings)
-    header["spans_before"], header["spans_dropped"] = frame.spans_before, frame.spans_dropped
-    header["clock_offset_ns"], header["clock_uncertainty_ns"] = frame.clock_offset_ns, frame.clock_uncertainty_ns
-    header["written_ns"], header["final"], header["checksum"] = frame.written_ns, frame.final, frame.checksum
-    parts[0] = header.tobytes()
-    return b"".join(parts)
+    tables = (frame.spans, frame.counters, frame.marks)
+    sizes = [_rows(table) for table in tables]
+    parts = [laid_out(table, layout) for table, layout in zip(tables[1:], _LAYOUTS[1:], strict=True)]
+    body = b"".join([laid_out(frame.spans, _LAYOUTS[0]) if spans is None else spans, *parts, _padded(strings, b" ")])
+    header = _FIELDS.pack(
+        MAGIC, frame.rank, frame.sequence, _FIELDS.size + len(body), len(strings), *sizes, frame.final, frame.spans_before,
+        frame.spans_dropped, frame.clock_offset_ns, frame.clock_uncertainty_ns, frame.written_ns, frame.checksum,
+    )
+    return header + body
+
+
+def laid_out(columns: Columns, layout: _Layout) -> bytes:
+    """One column after another, each padded."""
+    return b"".join(_padded(np.ascontiguousarray(columns[name], dtype).tobytes()) for name, dtype, _ in layout)
 
 
 def decode(data: bytes | memoryview) -> Frame:

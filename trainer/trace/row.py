@@ -60,6 +60,7 @@ class Taken(NamedTuple):
     """A frame's worth of rows on the run's clock; and those that no frame can hold."""
 
     spans: Columns
+    laid_out: bytes | None  # the spans as they lie in a frame, where that was done on the way
     checksum: int
     texts: list[str]  # that `name` and `group` of the spans index
     refused: list[Row]

@@ -161,7 +161,7 @@ class Writer:
             final=final,
             checksum=self._checksum,
         )
-        data = encode(frame)
+        data = encode(frame, taken.laid_out)
         self._sequence += 1
         self._note(self._sequence, self._spans_recorded)
         self._outbox.put(data, spans)

@@ -45,7 +45,7 @@ class Compiled:
 
     def take(self, clock: SteadyClock, zero_ns: int) -> Taken:
         count, columns, checksum, texts, refused = self._packed.take(clock.packed_pieces, zero_ns)
-        return Taken(span_columns(columns, count), checksum, texts, refused)
+        return Taken(span_columns(columns, count), columns, checksum, texts, refused)
 
 
 def new_packer() -> Packer:

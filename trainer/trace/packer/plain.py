@@ -69,4 +69,4 @@ def _taken(rows: Sequence[Row], clock: SteadyClock, zero_ns: int) -> Taken:
 
     strings = Strings()
     spans = columns.spans(rows, strings, on_run)
-    return Taken(spans, checksum.total(spans), strings.table, [])
+    return Taken(spans, None, checksum.total(spans), strings.table, [])
