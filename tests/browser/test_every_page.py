@@ -17,6 +17,7 @@ from tests.stack.stack import Stack
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 AXE = ARTIFACTS / "axe.min.js"
+OURS = {"reference": {"exclude": [["#reference"]]}}  # within, Swagger UI has its own colours
 LOOKS = [("dark", 1440), ("dark", 390), ("light", 390), ("light", 1440)]
 PAGES = ("list", "launch", "learn", "idea", "compare", "account", "password", "team", "webhooks", "notices", "exports",
          "reference", "shared", "embedded", "saved")
@@ -92,7 +93,7 @@ def resize(page: Page, width: int) -> None:
     page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
-def serious(page: Page, within: str | None = None) -> list[str]:
+def serious(page: Page, within: Any = None) -> list[str]:
     """What axe-core finds on the page, or within the element that a selector names."""
     if not page.evaluate("typeof axe !== 'undefined'"):
         page.evaluate(AXE.read_text() + "; 0")
@@ -112,7 +113,7 @@ def test_axe_finds_nothing_serious_on_a_page(visit: Any, name: str) -> None:
             page, shown = visit(name, theme, width), theme
         else:
             resize(page, width)
-        found[f"{theme} {width}"] = serious(page)
+        found[f"{theme} {width}"] = serious(page, OURS.get(name))
     assert found == {key: [] for key in found}
 
 

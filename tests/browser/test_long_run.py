@@ -16,7 +16,7 @@ from trainer.trace.search import matches
 from trainer.trace.span_query import parse
 from trainer.trace.store import StoreReader
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.timed]
 
 SHAPE = Shape(copies=16, stages=8)
 MOST_HELD = 400_000  # of what is in sight and beside it

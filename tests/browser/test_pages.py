@@ -201,7 +201,7 @@ def test_pages_fit_a_phone_and_break_no_rule_of_the_browser(page, log_in, live_s
         log_in(page)
     page.goto(live_server.url + path)
     if path == "/api/v1/docs":
-        expect(page.get_by_text("/api/v1/runs/{run_id}/stop")).to_be_visible()
+        expect(page.get_by_text("/api/v1/runs/{run_id}/stop")).to_be_visible(timeout=30_000)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert complaints == []
     picture(page, scheme)

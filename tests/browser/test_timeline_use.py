@@ -13,7 +13,7 @@ from tests.browser.chromium import ARTIFACTS
 from tests.browser.run_page import rest, show_step, view
 from tests.browser.timeline_server import RANKS, Server, state
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.timed]
 
 AXE = ARTIFACTS / "axe.min.js"
 
