@@ -44,8 +44,8 @@ def step_ms(spec: JobSpec) -> float | None:
 
 
 def leaves_out_mirrors(spec: JobSpec) -> bool:
-    """Whether mirrored ranks' waiting for each other is not, or not all, in `step_ms`: in a step too long to play, and under
-    ZeRO, where they meet layer by layer."""
+    """Whether mirrored ranks' waiting for each other is not, or not all, in `step_ms`: in a step too long to go through, and
+    under ZeRO in one of too many messages to play them."""
     return spec.pace.is_emulated and spec.ways == 2 and not is_short(spec) and (
         spec.splits.data.mode.startswith("zero") or not is_played(spec))
 

@@ -26,7 +26,8 @@ def main() -> None:
             for kind, page in opened:
                 narrow = "narrow" in kind
                 for name, address in {
-                    "account": "/account/", "list": "/?q=bubble>20%25&sort=-bubble", "list-error": "/?q=colour:red",
+                    "account": "/account/", "password": "/account/password/",
+                    "list": "/?q=bubble>20%25&sort=-bubble", "list-error": "/?q=colour:red",
                     "compare": f"/runs/compare/?run={ids[0]}&run={ids[1]}", "exports": f"/runs/{ids[0]}/exports/",
                     "run-about": f"/runs/{ids[0]}/",
                 }.items():
