@@ -5,6 +5,8 @@ PORT ?= 8000
 BIN := .venv/bin
 INSTALLED := .venv/installed
 PACKER := trainer/trace/packer
+# A worker that died ends the tests: xdist may hand its files on to nobody and wait for ever (pytest-xdist #1378).
+SIDE_BY_SIDE := -n auto --dist loadfile --max-worker-restart 0 -m "not timed"
 BENCHES ?= start live overhead timeline views windows list pages
 
 .PHONY: help setup run test lint bench pictures browser axe plotly readers lock clean
@@ -44,8 +46,8 @@ test: setup
 ifdef TESTS
 	$(BIN)/python -m pytest $(TESTS)
 else
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not timed" tests/unit tests/ranks
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not timed" tests/stack tests/browser
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/unit tests/ranks
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/stack tests/browser
 	$(BIN)/python -m pytest -m timed tests/ranks
 	$(BIN)/python -m pytest -m timed tests/stack tests/browser
 endif

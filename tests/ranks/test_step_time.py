@@ -25,6 +25,7 @@ SHARED = FAR | {"placement.gpus_per_server": "2"}  # two ranks at one port
 HEAVIER = {"links.size_factor": "100", "steps": "3"}
 TWICE = {"links.slow_down": "2000"}
 FARTHER = FAR | {"links.size_factor": "160", "steps": "2"}  # of steps that take seconds one is enough behind the first
+EXPERTS = {"links.size_factor": "340"}  # what routing tokens really takes weighs little then, on a slow machine too
 SERVED = {"splits.data.mode": "parameter-server"}
 CARD = {"pace.kind": "device", "pace.device": "a100", "pace.slow_down": "8e4", "steps": "4"}
 
@@ -37,7 +38,7 @@ JOBS = {
     "stages far apart": ("pipeline-1f1b", FAR), "stages and copies": ("pipeline-x-data", FAR),
     "stages and copies at one port": ("pipeline-x-data", SHARED), "slices of stages": ("tensor-x-pipeline", SHARED | SLOWER),
     "ZeRO-1": ("zero-1", FARTHER), "a ring of parts": ("ring-attention", FARTHER | {"links.size_factor": "60"}),
-    "experts": ("experts", FARTHER | SLOWER), "experts of copies": ("experts-x-data", FARTHER | SLOWER),
+    "experts": ("experts", FARTHER | SLOWER | EXPERTS), "experts of copies": ("experts-x-data", FARTHER | SLOWER | EXPERTS),
     "a server of copies": ("parameter-server", FAR | {"steps": "2"}), "servers of two stages": ("pipeline-x-data", FAR | SERVED),
     "three to each other": ("everyone-to-everyone", FAR | {"grid.dp": "3", "batch": "24", "steps": "2"}),
     "both ways": ("pipeline-dualpipe", SLOW),

@@ -4,11 +4,9 @@ import csv
 import io
 import random
 import time
-import tracemalloc
 import zipfile
 from dataclasses import replace
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -20,6 +18,7 @@ from dashboard.runs.exports.source import Source
 from dashboard.runs.models import Run
 from dashboard.runs.models import State as RunState
 from tests.unit import chrome_reader
+from tests.unit.export_peak import peaks
 from tests.unit.frames import all_spans, frame_of, gpipe_rows, shuffled
 from trainer.folder import run_folder, store_folder
 from trainer.trace import stream
@@ -161,22 +160,12 @@ def test_a_text_that_begins_like_a_formula_is_harmless_in_a_spreadsheet(people, 
 
 @pytest.mark.parametrize("key", ["trace", "hta", "spans-parquet", "spans-csv"])
 def test_memory_does_not_grow_with_the_run(people, home, key, tmp_path):
-    def peak(steps):
+    exports = []
+    for steps in (2, 5, 40):  # the first takes what is loaded once
         folder = tmp_path / f"{steps}"
         stored(folder, people.run, pipeline_frames(steps), most_spans=200)
-        source = Source.of(people.run, state.for_page(people.run), folder)
-        with open(tmp_path / "out", "wb") as file:
-            before = pa.total_allocated_bytes()
-            held = []
-            tracemalloc.start()
-            FORMATS[key].write(source, file, lambda *_: held.append(pa.total_allocated_bytes() - before))
-            try:
-                return tracemalloc.get_traced_memory()[1] + max(held, default=0)
-            finally:
-                tracemalloc.stop()
-
-    peak(2)  # what is loaded once
-    few, many = peak(5), peak(40)
+        exports.append((people.run, state.for_page(people.run), folder))
+    _, few, many = peaks(key, exports)
     assert many < 1.5 * few + 300_000
 
 
