@@ -23,11 +23,14 @@ from trainer.schedules.simulate import Meeting, simulate
 from trainer.schedules.theory import bubble_share, shortened
 from trainer.spec import JobSpec
 from trainer.step_played import PlayedSteps
-from trainer.talk_time import UNORDERED, TalkTime, is_played, is_short
+from trainer.talk_time import UNORDERED, TalkTime, is_short
 from trainer.traffic import BACKWARD, END, FORWARD, LAST_BACKWARD, Talk
 
 SAME_MS = 1e-6
 MOST_OVERLAPPED = 512  # stages × micro-batches
+MOST_SIMULATED = 4096  # stages × micro-batches
+SHORT, SHORTER, SHORTEST = 6, 4, 2  # micro-batches for each place of the pipeline, and fewer than 2 places' more
+LONG = SHORT + 2
 MOST_STEPS = 24  # that are played until two take the same
 
 _DURING = {FORWARD: (Do.FORWARD,), BACKWARD: (Do.BACKWARD, Do.BACKWARD_INPUT)}
@@ -47,7 +50,17 @@ def leaves_out_mirrors(spec: JobSpec) -> bool:
     """Whether mirrored ranks' waiting for each other is not, or not all, in `step_ms`: in a step too long to go through, and
     under ZeRO in one of too many messages to play them."""
     return spec.pace.is_emulated and spec.ways == 2 and not is_short(spec) and (
-        spec.splits.data.mode.startswith("zero") or not is_played(spec))
+        spec.splits.data.mode.startswith("zero") or not _is_simulated(_shortened_to(spec, LONG)))
+
+
+def _is_simulated(spec: JobSpec) -> bool:
+    return spec.grid.pp * spec.schedule.chunks * spec.schedule.micro_batches <= MOST_SIMULATED
+
+
+def _shortened_to(spec: JobSpec, micro_batches_a_place: int) -> JobSpec:
+    """Of as many, and what remains of the job's own when as many as are in flight at most, two a place, are left away."""
+    p = spec.grid.pp
+    return shortened(spec, micro_batches_a_place * p + spec.schedule.micro_batches % (2 * p))
 
 
 def _alone_ms(spec: JobSpec) -> float:
@@ -197,10 +210,35 @@ class StepTime:
 
     @cached_property
     def ms(self) -> float:
+        """Of a step of many micro-batches it follows from shorter ones, if these say so: while a pipeline is full, each round of
+        micro-batches takes as long as the one before."""
+        if not self._is_long:
+            return self._played_ms
+        shortest, shorter, short = (StepTime(_shortened_to(self.spec, rounds)) for rounds in (SHORTEST, SHORTER, SHORT))
+        grown_ms = short.ms - shorter.ms
+        is_even = abs(grown_ms - (shorter.ms - shortest.ms)) < SAME_MS
+        if _is_simulated(self.spec) and not (is_even and self._messages_pass):
+            return self._played_ms
+        more = self.spec.schedule.micro_batches - short.spec.schedule.micro_batches
+        return short.ms + grown_ms * more / (2 * self.spec.grid.pp)
+
+    @property
+    def _is_long(self) -> bool:
+        given = self.spec.schedule
+        return given.name != "csv" and given.micro_batches >= LONG * self.spec.grid.pp
+
+    @property
+    def _messages_pass(self) -> bool:
+        """Whether one stage's message is at the next before that has done one action more. Where they take longer, it takes
+        many rounds until one is like the other."""
+        return max(self.hand_off_ms) <= min(durations_ms(self.spec).values()) * min(shares_of(self.spec))
+
+    @property
+    def _played_ms(self) -> float:
         """A rank begins its next step when its end is through. Once ranks begin as far apart from each other as in the step
         before, all steps take the same."""
         once_ms = self.queue_ms + max(0.0, self._time.exchange_ms - self._time.loss_ms)  # the loss is averaged beside it
-        if not is_played(self.spec):
+        if not _is_simulated(self.spec):
             return once_ms + self._roughly_ms
         moments, lasted = [0.0] * self.spec.grid.pp, []
         for _ in range(MOST_STEPS):

@@ -19,7 +19,6 @@ from trainer.spec import JobSpec
 from trainer.traffic import END, Talk, calls, letters, unknown_axes
 from trainer.traffic import talks as talks_of
 
-MOST_SIMULATED = 4096  # stages × micro-batches
 ALL = "all"
 NORM = Talk(ALL, "all_reduce", NUMBER_BYTES, 1, END)  # of the gradient, which ranks that clip it tell each other
 UNORDERED = ("parameter-server", "everyone")
@@ -50,10 +49,6 @@ def is_short(spec: JobSpec) -> bool:
             of_place += calls(spec, talk) * (2 if talk.collective == "all_reduce" else 1) * (ranks - 1)
         requests += of_place * spec.ranks // spec.grid.pp
     return actions + requests <= MOST_REQUESTS
-
-
-def is_played(spec: JobSpec) -> bool:
-    return spec.grid.pp * spec.schedule.chunks * spec.schedule.micro_batches <= MOST_SIMULATED
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from dashboard.runs import pictures
 from trainer.grid import Grid
 from trainer.schedules.theory import bubble_share
 from trainer.spec import JobSpec
+from trainer.step_time import step_ms
 from trainer.trace.frame import BrokenFrame, Frame, decode
 from trainer.trace.run_figures import RunFigures
 from trainer.trace.step_figures import StepFigures
@@ -160,6 +162,11 @@ class RunRecorder:
         answers = [text for text in self._realtime.values() if text != "not asked"]
         return all(text == "granted" for text in answers) if answers else None
 
+    @cached_property
+    def _step_seconds(self) -> float | None:
+        planned_ms = step_ms(self._spec)
+        return None if planned_ms is None else planned_ms / 1000
+
     def figures(self) -> dict[str, Any]:
         """Keys of `trainer.trace.figures.RUN_DEFINITIONS`."""
         return {
@@ -168,6 +175,7 @@ class RunRecorder:
             "checked_ranks": sum(totals.is_checked for totals in self._store.manifest.ranks.values()),
             **self._figures.as_dict(),
             "bubble_share_theory": bubble_share(self._spec),
+            "step_seconds_theory": self._step_seconds,
             "clock_uncertainty_ns": max((rank.clock_uncertainty_ns for rank in self._store.ranks.values()), default=None),
             "rank_clock_uncertainty_ns": [
                 round(self._store.ranks[rank].clock_uncertainty_ns) if rank in self._store.ranks else None

@@ -15,8 +15,8 @@ from trainer.trace.figures import RUN_DEFINITIONS, Definition
 
 LEAST, MOST = 2, 4
 LATEST_STEPS = 2000  # of each run are tested
-_RUN_FIGURES = ("bubble_share_theory", "bubble_share_ideal", "loss_first", "loss_last", "steps_figured", "dropped_spans",
-                "clock_uncertainty_ns")
+_RUN_FIGURES = ("step_seconds_theory", "bubble_share_theory", "bubble_share_ideal", "loss_first", "loss_last", "steps_figured",
+                "dropped_spans", "clock_uncertainty_ns")
 # Medians over steps, as the runs' pages show them, and what of a step each is the median of: that is tested.
 _OVER_STEPS = {"step_seconds": "period_ns", "bubble_share": "bubble_share", "exposed_share": "exposed_share",
                "samples_per_second": "samples_per_second"}

@@ -57,5 +57,6 @@ def as_result(run: Run, url: str) -> dict[str, Any]:
         "bubble_share": figures.get("bubble_share"), "bubble_share_ideal": figures.get("bubble_share_ideal"),
         "bubble_share_theory": bubble_share(spec),
         "loss_first": figures.get("loss_first"), "loss_last": figures.get("loss_last"),
-        "step_seconds": figures.get("step_seconds"), "realtime": run.realtime, "wall_seconds": wall,
+        "step_seconds": figures.get("step_seconds"), "step_seconds_theory": figures.get("step_seconds_theory"),
+        "realtime": run.realtime, "wall_seconds": wall,
     }

@@ -88,3 +88,6 @@ def test_every_view_of_a_run_says_the_same(stack: Any, page: Page, tmp_path: Pat
     shares = [words.percent(found[name]) for name in ("bubble_share", "exposed_share")]
     for text in (*shares, words.duration(found["step_seconds"])):
         expect(page.locator("main")).to_contain_text(text)
+    page.goto(f"{stack.url}/launch/?from={run_id}")
+    planned = words.duration(found["step_seconds_theory"])
+    expect(page.locator("dt:text-is('A step') + dd")).to_have_text(planned)

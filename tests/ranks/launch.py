@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import trainer.rank
+from dashboard.bench.machine import machine_time, stolen_share
 from trainer.folder import log_file
 from trainer.job import Control, RankJob
 from trainer.spec import JobSpec
@@ -116,20 +117,14 @@ def _answer(asker: Connection, function: Callable[..., Any], given: tuple[Any, .
 
 def run(spec: JobSpec, folder: Path, meanwhile: Meanwhile | None = None, main: Callable[..., int] = trainer.rank.main) -> Ran:
     """Run the job to its end. `meanwhile`, a function of a module, gets its control and its ranks' process ids."""
-    stolen_before, time_before = machine_time()
+    before = machine_time()
     codes, steps = apart(_lead, spec, folder, meanwhile, main)
-    stolen_after, time_after = machine_time()
+    after = machine_time()
     logs = [log_file(folder, rank).read_text() for rank in range(spec.ranks)]
-    ran = Ran(spec, codes, logs, steps, stolen=(stolen_after - stolen_before) / max(1, time_after - time_before))
+    ran = Ran(spec, codes, logs, steps, stolen=stolen_share(before, after))
     for rank in range(spec.ranks):
         read(ran, folder / "frames" / f"rank-{rank}.frames")
     return ran
-
-
-def machine_time() -> tuple[int, int]:
-    """Time stolen from this machine, and all time, in ticks; proc(5)."""
-    ticks = [int(word) for word in Path("/proc/stat").read_text().partition("\n")[0].split()[1:9]]
-    return ticks[7], sum(ticks)
 
 
 def _lead(spec: JobSpec, folder: Path, meanwhile: Meanwhile | None, main: Callable[..., int]) -> tuple[list[int], list[int]]:

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.timed]
 
 PROMISED = {
     "run", "url", "state", "ranks", "steps", "spans", "dropped_spans", "bubble_share", "bubble_share_theory",
-    "loss_first", "loss_last", "realtime", "wall_seconds",
+    "loss_first", "loss_last", "step_seconds", "step_seconds_theory", "realtime", "wall_seconds",
 }
 
 

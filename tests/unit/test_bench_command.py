@@ -1,7 +1,9 @@
 """`manage.py bench`: one object with --json, and words when it cannot measure."""
 
+import contextlib
 import json
 import os
+import subprocess
 import sys
 import time
 
@@ -31,6 +33,24 @@ def test_presets_may_be_measured_one_by_one(monkeypatch, capsys):
     assert json.loads(capsys.readouterr().out) == {"measured": ["tensor", "experts"]}
     with pytest.raises(CommandError, match="invalid choice"):
         call_command("bench", "presets", "--preset", "tensors")
+
+
+def test_how_far_a_steps_time_is_from_its_theory(monkeypatch):
+    launched = []
+
+    def launch(command, **_):
+        launched.append(command[command.index("launch") + 1:])
+        planned = 0.3 if "tensor" in command else None
+        result = dict.fromkeys(presets._KEPT) | {"step_seconds": 0.33, "step_seconds_theory": planned}
+        return subprocess.CompletedProcess(command, 0, json.dumps(result), "")
+
+    monkeypatch.setattr(presets.subprocess, "run", launch)
+    monkeypatch.setattr(presets, "own_place", lambda: contextlib.nullcontext((None, None, 0.0)))
+    monkeypatch.setattr(presets, "wait_for_worker", lambda home: None)
+    found = presets.run({"preset": ["tensor", "experts"], "set": ["steps=4"]})
+    assert launched[0] == ["tensor", "--set", "steps=4", "--wait", "--json"]
+    assert found["largest_step_off"] == found["presets"]["tensor"]["step_off"] == pytest.approx(0.1)
+    assert found["presets"]["experts"]["step_off"] is None, "at the real pace nothing was planned"
 
 
 @pytest.mark.parametrize("trouble", [place.CannotMeasure("Playwright is missing"), NoStack("No stack answers")])

@@ -13,7 +13,7 @@ from trainer.collectives.ported import Network, Program, Turn, ranked, repeated,
 from trainer.collectives.sent import sent_bytes
 from trainer.emulate.link_classes import LinkClass
 from trainer.emulate.links import Links, packet_bytes
-from trainer.spec import DataSplit, JobSpec, LinksSpec, SplitsSpec, parse
+from trainer.spec import DataSplit, GridSpec, JobSpec, LinksSpec, SplitsSpec, parse
 from trainer.step_played import PlayedSteps
 from trainer.step_time import StepTime, leaves_out_mirrors, step_ms
 from trainer.talk_time import left_out
@@ -182,8 +182,12 @@ def test_mirrored_ranks_meet_for_their_averages() -> None:
     assert not leaves_out_mirrors(spec)
     sharded = spec.model_copy(update={"splits": SplitsSpec(data=DataSplit(mode="zero-2"))})
     assert not leaves_out_mirrors(sharded) and step_ms(sharded) > time.ms, "in every backward, at the ports of what is handed on"
-    long = spec.schedule.model_copy(update={"micro_batches": 4096})
-    assert leaves_out_mirrors(spec.model_copy(update={"schedule": long, "batch": 4096}))
+    long = {"schedule": spec.schedule.model_copy(update={"micro_batches": 4096}), "batch": 4096}
+    assert not leaves_out_mirrors(spec.model_copy(update=long)), "it follows from shorter steps"
+    assert leaves_out_mirrors(sharded.model_copy(update=long))
+    deep = spec.model_copy(update={"grid": GridSpec(pp=32), "model": spec.model.model_copy(update={"layers": 64})})
+    assert not leaves_out_mirrors(deep.model_copy(update={"schedule": spec.schedule.model_copy(update={"micro_batches": 64})}))
+    assert leaves_out_mirrors(deep.model_copy(update=long))
 
 
 def test_no_step_time_where_nothing_is_emulated_and_what_is_left_out_is_said() -> None:

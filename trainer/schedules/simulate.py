@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from trainer.schedules.actions import Action, Do, Schedule, homes, needs
 
 HandOff = Callable[[int, int], float]
+Alone = Callable[[int, Action], float]
 Longer = Callable[[Action, float], float]
 
 
@@ -35,11 +37,10 @@ class Timed:
 
 @dataclass(frozen=True)
 class Simulation:
-    """Times in the unit of the given durations, from 0. `peak_held[rank]` counts micro-batches whose
-    activations lay on the rank at once."""
+    """Times in the unit of the given durations, from 0."""
 
     timed: list[Timed]
-    peak_held: list[int]
+    ranks: int
 
     @property
     def makespan(self) -> float:
@@ -52,16 +53,27 @@ class Simulation:
     @property
     def bubble_share(self) -> float:
         """Idle share of the whole: of all ranks, from the first start to the last end."""
-        return 1 - self.busy / (len(self.peak_held) * self.makespan)
+        return 1 - self.busy / (self.ranks * self.makespan)
 
     @property
     def idle_inside(self) -> float:
         """The longest that any rank idles between its own first start and its own last end."""
         idle = []
-        for rank in range(len(self.peak_held)):
-            own = [item for item in self.timed if item.rank == rank]
+        for own in self._of_ranks:
             idle.append(max(item.end for item in own) - own[0].start - sum(item.end - item.start for item in own))
         return max(idle)
+
+    @property
+    def peak_held(self) -> list[int]:
+        """By rank, of how many micro-batches the activations lay on it at once."""
+        return [_peak_held(own) for own in self._of_ranks]
+
+    @cached_property
+    def _of_ranks(self) -> list[list[Timed]]:
+        found: list[list[Timed]] = [[] for _ in range(self.ranks)]
+        for item in self.timed:
+            found[item.rank].append(item)
+        return found
 
 
 class Stuck(ValueError):
@@ -82,56 +94,117 @@ def simulate(
     is what an action that is meant to run with the next one takes together with it (DualPipe's F&B); without it they take turns.
     `meets` says of a rank's action in which meeting it is. Ranks `begin` at 0, or at moments of their own from there on.
     """
-    queues = [(rank, queue) for rank, actions in enumerate(schedule) for queue in _queues(actions, side_by_side)]
-    stages = 1 + max(action.stage for actions in schedule for action in actions)
-    home = homes(schedule)
-    position, free = [0] * len(queues), [begin[rank] if begin else 0.0 for rank, _ in queues]
-    came: dict[Hashable, dict[int, tuple[float, float]]] = {}  # to each meeting: by queue, start and end of its action alone
-    passes: HandOff = hand_off if callable(hand_off) else lambda one, other: hand_off
-    ended: dict[tuple[Do, int, int], float] = {}
-    timed: list[Timed] = []
-    moved = True
-    while moved:
-        moved = False
-        for number, (rank, queue) in enumerate(queues):
-            while position[number] < len(queue):
-                first = queue[position[number]]
-                pair = together is not None and first.with_next
-                group = queue[position[number]: position[number] + (2 if pair else 1)]
-                ready = [_ready(action, rank, stages, home, ended, passes) for action in group]
-                if None in ready:
-                    break
-                start = max(free[number], *(moment for moment in ready if moment is not None))
-                share = (shares[first.stage] if shares else 1) * (slowness[rank] if slowness else 1)
-                lasts = together / 2 if together is not None and pair else durations[first.do] * share
-                lasts = longer(first, lasts) if longer else lasts
-                if meets and (meeting := meets(rank, first)):
-                    come = came.setdefault(meeting.key, {})
-                    come[number] = start, start + lasts
-                    if len(come) < meeting.ranks:
-                        break
-                    lasts = _over(meeting, come, number) - start
-                for action in group:
-                    timed.append(Timed(rank, action, start, start := start + lasts))
-                free[number] = start
-                for action in group:
-                    ended[action.do, action.stage, action.micro_batch] = start
-                    if action.do is Do.BACKWARD_INPUT:
-                        ended[Do.BACKWARD, action.stage, action.micro_batch] = start
-                position[number] += len(group)
-                moved = True
-    waiting = [f"rank {rank}, row {position[n]}, {queue[position[n]]} of stage {queue[position[n]].stage}"
-               for n, (rank, queue) in enumerate(queues) if position[n] < len(queue)]
-    if waiting:
+    def alone(rank: int, action: Action) -> float:
+        share = (shares[action.stage] if shares else 1) * (slowness[rank] if slowness else 1)
+        lasts = together / 2 if together is not None and action.with_next else durations[action.do] * share
+        return longer(action, lasts) if longer else lasts
+
+    queues = [_Queue(rank, queue, begin[rank] if begin else 0.0)
+              for rank, actions in enumerate(schedule) for queue in _queues(actions, side_by_side)]
+    passes = hand_off if callable(hand_off) else lambda one, other: hand_off
+    course = _Course(schedule, passes, alone, meets, in_pairs=together is not None)
+    while sum([course.go_on(queue) for queue in queues]):  # as long as any of them gets on
+        pass
+    if waiting := [str(queue) for queue in queues if not queue.is_over]:
         raise Stuck("each waits for another: " + "; ".join(waiting))
-    timed.sort(key=lambda item: (item.start, item.rank))
-    return Simulation(timed, [_peak_held(timed, rank) for rank in range(len(schedule))])
+    return Simulation(sorted(course.timed, key=lambda item: (item.start, item.rank)), len(schedule))
 
 
-def _over(meeting: Meeting, come: Mapping[int, tuple[float, float]], number: int) -> float:
+@dataclass(eq=False)
+class _Queue:
+    """Actions of a rank that wait for each other."""
+
+    rank: int
+    actions: list[Action]
+    free: float  # when it can go on
+    at: int = 0
+
+    @property
+    def is_over(self) -> bool:
+        return self.at == len(self.actions)
+
+    def __str__(self) -> str:
+        action = self.actions[self.at]
+        return f"rank {self.rank}, row {self.at}, {action} of stage {action.stage}"
+
+
+@dataclass
+class _Course:
+    """What has been done so far. With `in_pairs` an action that is meant to run with the next one does."""
+
+    schedule: Schedule
+    passes: HandOff
+    alone: Alone
+    meets: Meets | None
+    in_pairs: bool
+    timed: list[Timed] = field(default_factory=list)
+    _ended: dict[tuple[Do, int, int], float] = field(default_factory=dict)
+    _came: dict[Hashable, dict[_Queue, tuple[float, float]]] = field(default_factory=dict)  # start and end alone, by meeting
+
+    def __post_init__(self) -> None:
+        self._stages = 1 + max(action.stage for actions in self.schedule for action in actions)
+        self._home = homes(self.schedule)
+
+    def go_on(self, queue: _Queue) -> bool:
+        """Do what a queue can do before it has to wait for another; False if that is nothing."""
+        at_first = queue.at
+        while not queue.is_over:
+            first = queue.actions[queue.at]
+            group = queue.actions[queue.at: queue.at + (2 if self.in_pairs and first.with_next else 1)]
+            start = self._start(queue, group)
+            lasts = None if start is None else self._lasts(queue, first, start)
+            if start is None or lasts is None:
+                break
+            for action in group:
+                self.timed.append(Timed(queue.rank, action, start, start := start + lasts))
+            for action in group:  # both are over when the later one is
+                self._end(action, start)
+            queue.free = start
+            queue.at += len(group)
+        return queue.at > at_first
+
+    def _start(self, queue: _Queue, group: Sequence[Action]) -> float | None:
+        """When the queue's next actions can begin; None as long as something that they need is not done."""
+        start = queue.free
+        for action in group:
+            ready = self._ready(action, queue.rank)
+            if ready is None:
+                return None
+            start = max(start, ready)
+        return start
+
+    def _ready(self, action: Action, rank: int) -> float | None:
+        """When what an action needs is there; None as long as it is not done."""
+        need = needs(action, self._stages)
+        if need is None:
+            return 0.0
+        do, stage = need
+        end = self._ended.get((do, stage, action.micro_batch))
+        if end is None:
+            return None
+        source = self._home[stage, action.micro_batch]
+        return end if source == rank else end + self.passes(source, rank)
+
+    def _lasts(self, queue: _Queue, action: Action, start: float) -> float | None:
+        """How long each of the queue's next actions takes; None as long as not all have come whom this one meets."""
+        lasts = self.alone(queue.rank, action)
+        meeting = self.meets(queue.rank, action) if self.meets else None
+        if meeting is None:
+            return lasts
+        come = self._came.setdefault(meeting.key, {})
+        come[queue] = start, start + lasts
+        return None if len(come) < meeting.ranks else _over(meeting, come, queue) - start
+
+    def _end(self, action: Action, end: float) -> None:
+        self._ended[action.do, action.stage, action.micro_batch] = end
+        if action.do is Do.BACKWARD_INPUT:
+            self._ended[Do.BACKWARD, action.stage, action.micro_batch] = end
+
+
+def _over(meeting: Meeting, come: Mapping[_Queue, tuple[float, float]], queue: _Queue) -> float:
     """When the action of a queue is over, with what it does together with the others that have come."""
     starts, ends = zip(*come.values(), strict=True)
-    return max(come[number][1], max(starts) + meeting.lasts) if meeting.beside else max(ends) + meeting.lasts
+    return max(come[queue][1], max(starts) + meeting.lasts) if meeting.beside else max(ends) + meeting.lasts
 
 
 def _queues(actions: list[Action], side_by_side: bool) -> list[list[Action]]:
@@ -140,29 +213,13 @@ def _queues(actions: list[Action], side_by_side: bool) -> list[list[Action]]:
     return [[a for a in actions if a.do is Do.FORWARD], [a for a in actions if a.do is not Do.FORWARD]]
 
 
-def _ready(
-    action: Action, rank: int, stages: int, home: dict[tuple[int, int], int], ended: dict[tuple[Do, int, int], float],
-    passes: HandOff,
-) -> float | None:
-    """When what `action` needs is there; None as long as it is not done."""
-    need = needs(action, stages)
-    if need is None:
-        return 0.0
-    do, stage = need
-    end = ended.get((do, stage, action.micro_batch))
-    if end is None:
-        return None
-    source = home[stage, action.micro_batch]
-    return end if source == rank else end + passes(source, rank)
-
-
-def _peak_held(timed: list[Timed], rank: int) -> int:
-    """A forward's activations are held from its start until the last of its backward is over."""
+def _peak_held(timed: Sequence[Timed]) -> int:
+    """Of a rank: a forward's activations are held from its start until the last of its backward is over."""
     changes = []
     for item in timed:
-        if item.rank == rank and item.action.do is Do.FORWARD:
+        if item.action.do is Do.FORWARD:
             changes.append((item.start, 1))
-        elif item.rank == rank and item.action.do in (Do.BACKWARD, Do.BACKWARD_WEIGHT):
+        elif item.action.do in (Do.BACKWARD, Do.BACKWARD_WEIGHT):
             changes.append((item.end, -1))
     held = peak = 0
     for _, change in sorted(changes):  # at the same moment the release comes first

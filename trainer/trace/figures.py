@@ -68,6 +68,12 @@ RUN_DEFINITIONS = {
         "Step time", "s", "How long after one step the next one is through; the median over steps.",
         "median over steps of (end of the step − end of the step before)",
     ),
+    "step_seconds_theory": Definition(
+        "Step time in theory", "s",
+        "What the launch page said that a step will take: its actions as long as the pace says, messages and collectives as long "
+        "as modelled links do. None at the real pace, where it is for the run to tell.",
+        "the simulator's (end of a step − end of the step before), of steps that are alike",
+    ),
     "steps_figured": Definition(
         "Complete steps", "count", "Steps that every rank went through with no span missing; medians are taken over these."
     ),

@@ -34,7 +34,7 @@ def panel(run: Run, ask: Mapping[str, str]) -> dict[str, Any]:
 
 def _drawn(step: Simulation) -> dict[str, Any]:
     """A lane for each place in the pipeline: [letter, stage, micro-batch, start, end] of each action."""
-    lanes: list[list[list[Any]]] = [[] for _ in step.peak_held]
+    lanes: list[list[list[Any]]] = [[] for _ in range(step.ranks)]
     for timed in step.timed:
         action = timed.action
         lanes[timed.rank].append([str(action)[0], action.stage, action.micro_batch, timed.start, timed.end])

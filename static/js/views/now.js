@@ -61,7 +61,7 @@ export class Now {
     this.#loss(recent, row);
     this.#slowest(row);
     const trended = recent.slice(-TREND_OF);
-    this.#trend("step", trended.map(stepNs));
+    this.#trend("step", trended.map(stepNs), (run.figures.step_seconds_theory ?? NaN) * 1e9);
     this.#trend("bubble", trended.map((each) => each.bubble_share ?? NaN), hasTheory(run) ? run.theory.bubble_share : NaN);
     this.#trend("throughput", trended.map((each) => (each.samples ?? run.spec.batch) / stepNs(each)));
     this.#trend("exposed", trended.map((each) => each.exposed_share ?? NaN));
@@ -80,7 +80,8 @@ export class Now {
   #step(run, row, medianNs, ended) {
     const shown = ended || !row ? medianNs : stepNs(row);
     const slow = !ended && row && shown > medianNs * 1.25;
-    const modelled = run.spec.pace.kind !== "real" ? "modelled · " : "";
+    const theory = run.figures.step_seconds_theory;
+    const modelled = Number.isFinite(theory) ? `modelled ${durationNs(theory * 1e9)} · ` : "";
     const note = slow ? `${(shown / medianNs).toFixed(2)} × the median ${durationNs(medianNs)}` : ended ? this.#longest() : `median ${durationNs(medianNs)}`;
     this.#set("step", this.#when(row, ended), durationNs(shown), row ? modelled + note : "", slow ? "bad" : "");
   }
