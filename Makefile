@@ -6,7 +6,8 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 PACKER := trainer/trace/packer
 # A worker that died ends the tests: xdist may hand its files on to nobody and wait for ever (pytest-xdist #1378).
-SIDE_BY_SIDE := -n auto --dist loadfile --max-worker-restart 0 -m "not timed"
+# Files go in their order, those with the longest tests first.
+SIDE_BY_SIDE := -n auto --dist loadfile --no-loadscope-reorder --max-worker-restart 0 -m "not timed"
 BENCHES ?= start live overhead timeline views windows list pages
 
 .PHONY: help setup run test lint bench pictures browser axe plotly readers lock clean
@@ -46,7 +47,7 @@ test: setup
 ifdef TESTS
 	$(BIN)/python -m pytest $(TESTS)
 else
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/unit tests/ranks
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/ranks tests/unit
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/stack tests/browser
 	$(BIN)/python -m pytest -m timed tests/ranks
 	$(BIN)/python -m pytest -m timed tests/stack tests/browser

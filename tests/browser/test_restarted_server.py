@@ -28,11 +28,13 @@ pytestmark = [pytest.mark.browser, pytest.mark.stack, pytest.mark.timed]
 SOCKETS = 4
 NOTE_LOSSES = """() => {
   const pill = document.querySelector('[data-part="connection"]');
-  let was = pill.textContent;
-  window.timesLost = 0;
+  let wasLive = pill.textContent === "live";
+  window.timesLost = window.timesBack = 0;
   new MutationObserver(() => {
-    if (was === "live" && pill.textContent !== "live") window.timesLost++;
-    was = pill.textContent;
+    const isLive = pill.textContent === "live";
+    if (wasLive && !isLive) window.timesLost++;
+    if (!wasLive && isLive) window.timesBack++;
+    wasLive = isLive;
   }).observe(pill, { childList: true, subtree: true, characterData: true });
 }"""
 
@@ -62,17 +64,19 @@ def test_pages_and_sockets_are_complete_after_the_server_was_killed_and_ended_un
         for viewer in viewers:
             viewer.pull()
         ends = [threads.submit(viewer.read_to_the_end) for viewer in viewers]
-        for each in pages:
-            wait_until_drawn(each, spans=100)
-            each.evaluate(NOTE_LOSSES)
-        for how in (signal.SIGKILL, signal.SIGTERM):
-            server = stack.pid_of("web")
-            before = [each.evaluate("() => lockstep.spans") for each in pages]
-            os.kill(server, how)
-            wait_for(lambda gone=server: not os.path.exists(f"/proc/{gone}"), 20, "the server to be gone")
-            for each, had in zip(pages, before, strict=True):
-                wait_until_drawn(each, spans=had + 50)
-        stack.stop_run(run)  # which it had not come to the end of
+        try:
+            for each in pages:
+                wait_until_drawn(each, spans=100)
+                each.evaluate(NOTE_LOSSES)
+            for time, how in enumerate((signal.SIGKILL, signal.SIGTERM), 1):
+                server = stack.pid_of("web")
+                os.kill(server, how)
+                wait_for(lambda gone=server: not os.path.exists(f"/proc/{gone}"), 20, "the server to be gone")
+                for each in pages:
+                    each.wait_for_function("time => window.timesBack >= time", arg=time)
+                    wait_until_drawn(each, spans=each.evaluate("() => lockstep.spans") + 50)
+        finally:
+            stack.stop_run(run)  # which it had not come to the end of
         for each in pages:
             wait_until_complete(each)
         for end in ends:

@@ -143,11 +143,18 @@ class Stack:
         return processes_of(self.home)
 
     def pid_of(self, part: str) -> int:
-        """The process of a part: redis, web, recorder, worker or exporter."""
+        """The process of a part, as soon as it is there: redis, web, recorder, worker or exporter."""
         marks = {"redis": "-server 127.0.0.1", "web": "dashboard.stack.serve", "recorder": "manage.py record",
                  "worker": "workers.app", "exporter": "dashboard.exporting"}
-        children = [pid for pid, command in self.processes().items() if parent_of(pid) == self.process.pid]
-        found = [pid for pid in children if marks[part] in command_of(pid)]
+
+        def ask() -> list[int]:
+            children = [pid for pid, command in self.processes().items() if parent_of(pid) == self.process.pid]
+            return [pid for pid in children if marks[part] in command_of(pid)]
+
+        try:
+            found = wait_for(ask, 10, f"{part} to be there")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.logs()}") from None
         assert len(found) == 1, f"{part}: {found}\n{self.logs()}"
         return found[0]
 

@@ -3,6 +3,7 @@
 import os
 import signal
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 
@@ -12,6 +13,16 @@ from trainer.trace.kinds import Kind
 from trainer.trace.store import StoreReader
 
 pytestmark = [pytest.mark.stack, pytest.mark.timed]
+
+
+@pytest.fixture(autouse=True)
+def left_idle(stack: Stack) -> Iterator[None]:
+    """A test that fails leaves no run that the next one would wait for."""
+    yield
+    going = "[run.pk for run in Run.objects.filter(ended_at=None)]"
+    for run_id in stack.python(going):
+        stack.python(f"services.stop({run_id!r})")
+    wait_for(lambda: not stack.python(going), 30, "all runs to have ended")
 
 
 def test_a_run_finishes_and_all_of_it_is_sealed(stack):
@@ -28,7 +39,8 @@ def test_a_second_run_waits_at_place_one_until_the_first_ends(stack):
     second = stack.launch("pipeline-1f1b", "steps=2")
     place = f"services.place_in_queue(Run.objects.get(pk={second!r}))"
     assert stack.run(second)["state"] == "queued" and stack.python(place) == 1
-    assert stack.python("[(w.runs, w.ranks_free, w.host_ready) for w in fleet.workers()]") == [[[first], 0, True]]
+    workers = "[(w.runs, w.ranks_free, w.host_ready) for w in fleet.workers()]"  # as they said last, once a second
+    wait_for(lambda: stack.python(workers) == [[[first], 0, True]], 5, "the worker to say what it runs")
     stack.stop_run(first)
     assert stack.wait_for_state(first, "stopped")["reason"] == "Stopped on request."
     assert stack.wait_for_state(second, "finished", "failed")["state"] == "finished"
