@@ -1,5 +1,6 @@
 /* From rows to a frame's columns, on the run's clock. */
 #include "rows.h"
+#include "ticks.h"
 
 #include <math.h>
 #include <string.h>
@@ -49,9 +50,10 @@ uint64_t write_columns(const Row *rows, ptrdiff_t count, const Clock *clock, con
     uint64_t sum = 0;
     for (ptrdiff_t i = 0; i < count; i++) {
         const Row *row = &rows[i];
-        int64_t began_ns = on_run(clock, row->start_ns);
+        int64_t began_ns = on_run(clock, row->in_ticks ? ticks_ns(row->start) : row->start);
+        int64_t ended_ns = on_run(clock, row->in_ticks ? ticks_ns(row->end) : row->end);
         start_ns[i] = (double)began_ns;
-        duration_ns[i] = (double)(on_run(clock, row->end_ns) - began_ns);
+        duration_ns[i] = (double)(ended_ns - began_ns);
         bytes[i] = (double)row->bytes;
         step[i] = row->step, sequence[i] = row->sequence, peer[i] = row->peer;
         micro_batch[i] = row->micro_batch, stage[i] = row->stage;

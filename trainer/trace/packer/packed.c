@@ -6,6 +6,7 @@
  * threads in: that is done before a chunk is touched.
  */
 #include "chunks.h"
+#include "ticks.h"
 
 #include <string.h>
 
@@ -25,7 +26,7 @@ static int is_packed(Packer *self, PyObject *const *items, Row *row) {
     value[GROUP] = place_of(self->last, items[GROUP]);
     if (value[NAME] < 0 || value[GROUP] < 0) return 0;
     *row = (Row){value[START_NS], value[END_NS], value[BYTES], value[STEP], value[SEQUENCE], value[PEER],
-                 value[MICRO_BATCH], value[STAGE], value[NAME], value[GROUP], value[KIND]};
+                 value[MICRO_BATCH], value[STAGE], value[NAME], value[GROUP], value[KIND], 0};
     return 1;
 }
 
@@ -70,6 +71,7 @@ static PyObject *take(Packer *self, PyObject *arguments) {
     if (taken == NULL) return NULL;
     PyObject *result = NULL, *columns = PyBytes_FromStringAndSize(NULL, columns_bytes(taken->count));
     if (columns != NULL) {
+        anchor_ticks();
         Clock clock = {(const Piece *)pieces, pieces_bytes / sizeof(Piece), zero_ns};
         uint64_t checksum = write_columns(taken->rows, taken->count, &clock, self->lanes, PyBytes_AS_STRING(columns));
         result = Py_BuildValue("(nNKNO)", taken->count, columns, (unsigned long long)checksum, PyDict_Keys(taken->places),
@@ -138,5 +140,6 @@ PyMODINIT_FUNC PyInit_packed(void) {
         Py_CLEAR(made);
     }
     Py_XDECREF(packer);
+    begin_ticks();
     return made;
 }

@@ -5,11 +5,11 @@
 #define NO_LANE 255
 
 typedef struct {
-    int64_t start_ns, end_ns, bytes;
+    int64_t start, end, bytes; /* ns of time.monotonic_ns(), or ticks of the processor's counter */
     int32_t step, sequence, peer;
     int16_t micro_batch, stage;
     uint16_t name, group;
-    uint8_t kind;
+    uint8_t kind, in_ticks;
 } Row;
 
 /* From `start_ns` on the other clock is ahead by `offset_ns` and `rate` times what has passed (trainer.trace.steady_clock). */

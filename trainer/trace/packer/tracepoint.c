@@ -1,8 +1,7 @@
 /* A span that is recorded again and again: all but its times and its step is packed once. It reads the clock by itself, since
  * making Python's numbers of its readings, in the midst of other work, takes longer than all the rest. */
 #include "chunks.h"
-
-#include <time.h>
+#include "ticks.h"
 
 #define NOT_BEGUN (-1)
 
@@ -10,21 +9,10 @@ typedef struct {
     PyObject_HEAD
     Packer *packer;
     uint64_t chunk; /* whose places `row` has */
-    int64_t start_ns;
+    int64_t began; /* in ticks */
     Row row;
     PyObject *name, *group;
 } Tracepoint;
-
-/* Python's time.monotonic_ns(). */
-static int64_t monotonic_ns(void) {
-#ifdef __APPLE__
-    return (int64_t)clock_gettime_nsec_np(CLOCK_UPTIME_RAW);
-#else
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-#endif
-}
 
 static int find_places(Tracepoint *self) {
     Packer *packer = self->packer;
@@ -44,29 +32,33 @@ static PyObject *refuse(Tracepoint *self, PyObject *start_ns, PyObject *end_ns, 
     Py_RETURN_NONE;
 }
 
-static PyObject *record(Tracepoint *self, int64_t start_ns, int64_t end_ns, int64_t step) {
+static PyObject *record(Tracepoint *self, int64_t start, int64_t end, int64_t step, int in_ticks) {
     Row *row = room(self->packer);
     if (row == NULL || (self->chunk != self->packer->chunk && find_places(self) < 0)) return NULL;
     *row = self->row;
-    row->start_ns = start_ns;
-    row->end_ns = end_ns;
+    row->start = start;
+    row->end = end;
     row->step = (int32_t)step;
+    row->in_ticks = in_ticks;
     self->packer->next++;
     Py_RETURN_NONE;
 }
 
 static PyObject *start(Tracepoint *self, PyObject *Py_UNUSED(none)) {
-    self->start_ns = monotonic_ns();
+    self->began = now_ticks();
     Py_RETURN_NONE;
 }
 
+static PyObject *in_ns(int64_t ticks) {
+    return PyLong_FromLongLong(ticks_ns(ticks));
+}
+
 static PyObject *end(Tracepoint *self, PyObject *step) {
-    int64_t end_ns = monotonic_ns(), start_ns = self->start_ns, number;
-    self->start_ns = NOT_BEGUN;
-    if (start_ns == NOT_BEGUN) return refuse(self, Py_NewRef(Py_None), PyLong_FromLongLong(end_ns), step);
-    if (!is_whole(step, INT32_MIN, INT32_MAX, &number))
-        return refuse(self, PyLong_FromLongLong(start_ns), PyLong_FromLongLong(end_ns), step);
-    return record(self, start_ns, end_ns, number);
+    int64_t ended = now_ticks(), began = self->began, number;
+    self->began = NOT_BEGUN;
+    if (began != NOT_BEGUN && is_whole(step, INT32_MIN, INT32_MAX, &number)) return record(self, began, ended, number, 1);
+    anchor_ticks();
+    return refuse(self, began == NOT_BEGUN ? Py_NewRef(Py_None) : in_ns(began), in_ns(ended), step);
 }
 
 static PyObject *between(Tracepoint *self, PyObject *const *items, Py_ssize_t count) {
@@ -78,7 +70,7 @@ static PyObject *between(Tracepoint *self, PyObject *const *items, Py_ssize_t co
     if (!(is_whole(items[0], INT64_MIN, INT64_MAX, &start_ns) && is_whole(items[1], start_ns, INT64_MAX, &end_ns)
           && is_whole(items[2], INT32_MIN, INT32_MAX, &step)))
         return refuse(self, Py_NewRef(items[0]), Py_NewRef(items[1]), items[2]);
-    return record(self, start_ns, end_ns, step);
+    return record(self, start_ns, end_ns, step, 0);
 }
 
 static PyTypeObject *tracepoint_type;
@@ -98,8 +90,8 @@ PyObject *new_tracepoint(Packer *packer, PyObject *arguments) {
     self->packer = (Packer *)Py_NewRef((PyObject *)packer);
     self->name = Py_NewRef(name);
     self->group = Py_NewRef(group);
-    self->start_ns = NOT_BEGUN;
-    self->row = (Row){0, 0, bytes, -1, -1, peer, micro_batch, stage, 0, 0, kind};
+    self->began = NOT_BEGUN;
+    self->row = (Row){0, 0, bytes, -1, -1, peer, micro_batch, stage, 0, 0, kind, 0};
     return (PyObject *)self;
 }
 
