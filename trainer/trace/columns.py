@@ -23,6 +23,9 @@ for _kind, _lane in LANE_OF.items():
     LANES[_kind] = _lane
 
 
+_NO_COUNTERS, _NO_MARKS = empty(COUNTER_COLUMNS), empty(MARK_COLUMNS)
+
+
 class Strings:
     """The table of one frame's text: each text once, columns hold its place. It may begin with `texts` that have theirs."""
 
@@ -81,7 +84,7 @@ def _whole(values: Sequence[int], dtype: Any) -> np.ndarray[Any, Any]:
 
 def counters(rows: Sequence[CounterRow], strings: Strings, on_run: OnRun) -> Columns:
     if not rows:
-        return empty(COUNTER_COLUMNS)
+        return _NO_COUNTERS
     name, value, step, at = zip(*rows, strict=True)
     return {
         "time_ns": on_run(np.array(at, np.int64)).astype("<f8"),
@@ -93,7 +96,7 @@ def counters(rows: Sequence[CounterRow], strings: Strings, on_run: OnRun) -> Col
 
 def marks(rows: Sequence[MarkRow], strings: Strings, on_run: OnRun) -> Columns:
     if not rows:
-        return empty(MARK_COLUMNS)
+        return _NO_MARKS
     kind, text, step, at = zip(*rows, strict=True)
     return {
         "time_ns": on_run(np.array(at, np.int64)).astype("<f8"),

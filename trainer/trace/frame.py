@@ -47,6 +47,7 @@ MARK_COLUMNS = (("time_ns", "<f8"), ("step", "<i4"), ("kind", "<u2"), ("text", "
 
 Columns = dict[str, np.ndarray[Any, Any]]
 
+_as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _FIELDS = struct.Struct("<4sIQ6I2Q3dQ8x")  # HEADER: all its fields at once
 _Layout = tuple[tuple[str, np.dtype[Any], int], ...]
 _LAYOUTS: tuple[_Layout, ...] = tuple(
@@ -82,18 +83,28 @@ def empty(columns: tuple[tuple[str, str], ...], rows: int = 0) -> Columns:
     return {name: np.zeros(rows, dtype) for name, dtype in columns}
 
 
-def encode(frame: Frame, spans: bytes | None = None) -> bytes:
-    """`spans`: its span columns, where they are laid out already."""
-    strings = json.dumps(frame.strings, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
-    tables = (frame.spans, frame.counters, frame.marks)
-    sizes = [_rows(table) for table in tables]
-    parts = [laid_out(table, layout) for table, layout in zip(tables[1:], _LAYOUTS[1:], strict=True)]
-    body = b"".join([laid_out(frame.spans, _LAYOUTS[0]) if spans is None else spans, *parts, _padded(strings, b" ")])
+def encode(frame: Frame) -> bytes:
+    return encode_around(frame, _rows(frame.spans), laid_out_spans(frame.spans))
+
+
+def encode_around(frame: Frame, count: int, spans: bytes) -> bytes:
+    """The frame with so many spans, which are laid out already, in place of its own."""
+    strings = _as_json(frame.strings).encode(errors="replace")
+    sizes, parts = [count], [spans]
+    for table, layout in zip((frame.counters, frame.marks), _LAYOUTS[1:], strict=True):
+        sizes.append(rows := _rows(table))
+        parts.append(laid_out(table, layout) if rows else b"")
+    parts.append(_padded(strings, b" "))
+    size = _FIELDS.size + sum(map(len, parts))
     header = _FIELDS.pack(
-        MAGIC, frame.rank, frame.sequence, _FIELDS.size + len(body), len(strings), *sizes, frame.final, frame.spans_before,
+        MAGIC, frame.rank, frame.sequence, size, len(strings), *sizes, frame.final, frame.spans_before,
         frame.spans_dropped, frame.clock_offset_ns, frame.clock_uncertainty_ns, frame.written_ns, frame.checksum,
     )
-    return header + body
+    return b"".join([header, *parts])
+
+
+def laid_out_spans(spans: Columns) -> bytes:
+    return laid_out(spans, _LAYOUTS[0])
 
 
 def laid_out(columns: Columns, layout: _Layout) -> bytes:

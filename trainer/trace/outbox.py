@@ -91,7 +91,8 @@ class Outbox:
 
     def _move_memory_to_spill(self) -> None:
         try:
-            self._spill.parent.mkdir(parents=True, exist_ok=True)
+            if not self._spilled:
+                self._spill.parent.mkdir(parents=True, exist_ok=True)
             while self._memory and self._spilled + len(self._memory[0][0]) <= self._spill_bytes:
                 frame, _ = self._memory[0]
                 append_frame(self._spill, frame)

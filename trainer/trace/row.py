@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
-from trainer.trace.frame import NONE, Columns
+from trainer.trace.frame import NONE, Columns, span_columns
 
 # kind, start_ns, end_ns, step, micro_batch, stage, peer, bytes, sequence, name, group
 Row = tuple[int, int, int, int, int, int, int, int, int, str, str]
@@ -56,11 +57,16 @@ class Rows(list[Row]):
         self.append(row)
 
 
-class Taken(NamedTuple):
+@dataclass(frozen=True)
+class Taken:
     """A frame's worth of rows on the run's clock; and those that no frame can hold."""
 
-    spans: Columns
-    laid_out: bytes | None  # the spans as they lie in a frame, where that was done on the way
+    count: int
+    laid_out: bytes  # the spans as they lie in a frame
     checksum: int
     texts: list[str]  # that `name` and `group` of the spans index
     refused: list[Row]
+
+    @property
+    def spans(self) -> Columns:
+        return span_columns(self.laid_out, self.count)

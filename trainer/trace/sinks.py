@@ -65,14 +65,17 @@ class FileSink:
 
 def append_frame(path: Path, frame: bytes) -> None:
     """Append all of `frame`, or nothing of it."""
-    with path.open("ab", buffering=0) as file:  # a buffer would write the rest of a refused frame when it is closed
-        before, rest = os.fstat(file.fileno()).st_size, memoryview(frame)
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        before, rest = os.fstat(file).st_size, memoryview(frame)
         try:
             while rest:
-                rest = rest[file.write(rest) :]
+                rest = rest[os.write(file, rest) :]
         except OSError:
-            os.ftruncate(file.fileno(), before)
+            os.ftruncate(file, before)
             raise
+    finally:
+        os.close(file)
 
 
 def read_frames(path: Path, at: int = 0) -> Iterator[tuple[bytes, int]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from trainer.trace import checksum, columns
 from trainer.trace.columns import CounterRow, MarkRow, OnRun, Strings, Times
-from trainer.trace.frame import NONE, Columns, Frame, encode
+from trainer.trace.frame import NONE, Columns, Frame, encode_around
 from trainer.trace.outbox import Outbox
 from trainer.trace.packer import new_packer
 from trainer.trace.packer.plain import complaint
@@ -143,13 +143,13 @@ class Writer:
 
         taken = self._packer.take(clock, self._zero_ns)
         self._note_refused(taken.refused)
-        strings, spans, before = Strings(taken.texts), len(taken.spans["kind"]), self._spans_recorded
-        self._spans_recorded += spans + len(taken.refused)
+        strings, before = Strings(taken.texts), self._spans_recorded
+        self._spans_recorded += taken.count + len(taken.refused)
         self._checksum = checksum.added(self._checksum, taken.checksum)
         frame = Frame(
             rank=self.rank,
             sequence=self._sequence + 1,
-            spans=taken.spans,
+            spans={},
             counters=self._convert(_take(self._counters), columns.counters, strings, on_run),
             marks=self._convert(_take(self._marks), columns.marks, strings, on_run),
             strings=strings.table,
@@ -161,10 +161,10 @@ class Writer:
             final=final,
             checksum=self._checksum,
         )
-        data = encode(frame, taken.laid_out)
+        data = encode_around(frame, taken.count, taken.laid_out)
         self._sequence += 1
         self._note(self._sequence, self._spans_recorded)
-        self._outbox.put(data, spans)
+        self._outbox.put(data, taken.count)
 
     def _note_refused(self, rows: list[Row]) -> None:
         if rows:

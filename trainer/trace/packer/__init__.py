@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from trainer.trace.columns import LANES
-from trainer.trace.frame import NONE, span_columns
+from trainer.trace.frame import NONE
 from trainer.trace.packer import plain
 from trainer.trace.row import Add, Recorder, Taken, Tracepoint
 from trainer.trace.steady_clock import SteadyClock
@@ -44,8 +44,7 @@ class Compiled:
         return len(self._packed)
 
     def take(self, clock: SteadyClock, zero_ns: int) -> Taken:
-        count, columns, checksum, texts, refused = self._packed.take(clock.packed_pieces, zero_ns)
-        return Taken(span_columns(columns, count), columns, checksum, texts, refused)
+        return Taken(*self._packed.take(clock.packed_pieces, zero_ns))
 
 
 def new_packer() -> Packer:

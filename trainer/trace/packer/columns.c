@@ -1,6 +1,5 @@
 /* From rows to a frame's columns, on the run's clock. */
 #include "rows.h"
-#include "ticks.h"
 
 #include <math.h>
 #include <string.h>
@@ -8,7 +7,7 @@
 static int64_t on_run(const Clock *clock, int64_t local_ns) {
     const Piece *piece = &clock->pieces[clock->count - 1];
     while (piece > clock->pieces && piece->start_ns > local_ns) piece--;
-    int64_t drifted_ns = (int64_t)nearbyint(piece->rate * (double)(local_ns - piece->start_ns));
+    int64_t drifted_ns = llrint(piece->rate * (double)(local_ns - piece->start_ns));
     return local_ns + piece->offset_ns + drifted_ns - clock->zero_ns;
 }
 
@@ -50,8 +49,8 @@ uint64_t write_columns(const Row *rows, ptrdiff_t count, const Clock *clock, con
     uint64_t sum = 0;
     for (ptrdiff_t i = 0; i < count; i++) {
         const Row *row = &rows[i];
-        int64_t began_ns = on_run(clock, row->in_ticks ? ticks_ns(row->start) : row->start);
-        int64_t ended_ns = on_run(clock, row->in_ticks ? ticks_ns(row->end) : row->end);
+        int64_t began_ns = on_run(clock, row->in_ticks ? ticks_ns(&clock->ticks, row->start) : row->start);
+        int64_t ended_ns = on_run(clock, row->in_ticks ? ticks_ns(&clock->ticks, row->end) : row->end);
         start_ns[i] = (double)began_ns;
         duration_ns[i] = (double)(ended_ns - began_ns);
         bytes[i] = (double)row->bytes;

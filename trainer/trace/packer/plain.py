@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from trainer.trace import checksum, columns
 from trainer.trace.columns import Strings, Times
-from trainer.trace.frame import NONE
+from trainer.trace.frame import NONE, laid_out_spans
 from trainer.trace.row import MOST_ROWS, Row, Rows, Taken
 from trainer.trace.steady_clock import THIS_CLOCK, SteadyClock
 
@@ -34,7 +35,7 @@ class Packer:
         except (TypeError, ValueError, OverflowError):
             good = [row for row in rows if complaint(row) is None]
             bad = [row for row in rows if complaint(row) is not None]
-            return _taken(good, clock, zero_ns)._replace(refused=bad)
+            return replace(_taken(good, clock, zero_ns), refused=bad)
 
 
 class Tracepoint:
@@ -69,4 +70,4 @@ def _taken(rows: Sequence[Row], clock: SteadyClock, zero_ns: int) -> Taken:
 
     strings = Strings()
     spans = columns.spans(rows, strings, on_run)
-    return Taken(spans, None, checksum.total(spans), strings.table, [])
+    return Taken(len(spans["kind"]), laid_out_spans(spans), checksum.total(spans), strings.table, [])

@@ -1,4 +1,6 @@
 /* A span as numbers of fixed width, and how many of them become a frame's columns. */
+#include "ticks.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +24,7 @@ typedef struct {
     const Piece *pieces;
     ptrdiff_t count;
     int64_t zero_ns; /* where the run's clock is 0, on the other one */
+    Ticks ticks;
 } Clock;
 
 ptrdiff_t columns_bytes(ptrdiff_t count);

@@ -5,18 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ANCHORS 64
 #define APART_NS INT64_C(20000000) /* any two but the last; a moment is off by so little that no rate is wrong by a millionth */
 #define READINGS 5
 
-typedef struct {
-    int64_t ticks, ns;
-} Anchor;
-
 int counter_is_used;
 
-static Anchor anchors[ANCHORS];
-static int count;
+static Ticks known;
 
 static int is_linux_clock(void) {
     char name[8] = "";
@@ -29,13 +23,13 @@ static int is_linux_clock(void) {
 
 /* Of some readings the one that nothing came between. */
 static Anchor now(void) {
-    Anchor best = {0, 0};
+    Anchor best = {0, 0, 0};
     int64_t quickest = INT64_MAX;
     for (int reading = 0; reading < READINGS; reading++) {
         int64_t before = now_ticks(), ns = monotonic_ns(), took = now_ticks() - before;
         if (took >= quickest) continue;
         quickest = took;
-        best = (Anchor){before + took / 2, ns};
+        best = (Anchor){before + took / 2, ns, 0};
     }
     return best;
 }
@@ -44,20 +38,25 @@ void begin_ticks(void) {
 #ifdef HAS_COUNTER
     counter_is_used = is_linux_clock();
 #endif
-    anchor_ticks();
+    known_ticks();
 }
 
-void anchor_ticks(void) {
-    if (!counter_is_used) return;
+Ticks known_ticks(void) {
+    if (!counter_is_used) return known;
+    Anchor *anchors = known.anchors;
+    int count = known.count;
     if (count > 1 && anchors[count - 1].ns - anchors[count - 2].ns < APART_NS) count--;
     if (count == ANCHORS) memmove(anchors, anchors + 1, --count * sizeof(Anchor));
-    anchors[count++] = now();
+    Anchor *next = &anchors[count];
+    *next = now();
+    if (count) next[-1].rate = (double)(next->ns - next[-1].ns) / (double)(next->ticks - next[-1].ticks);
+    known.count = count + 1;
+    return known;
 }
 
-int64_t ticks_ns(int64_t ticks) {
-    if (!counter_is_used || count < 2) return ticks;
-    const Anchor *from = &anchors[count - 2];
-    while (from > anchors && from->ticks > ticks) from--;
-    int64_t lasts_ticks = from[1].ticks - from->ticks, lasts_ns = from[1].ns - from->ns;
-    return from->ns + (int64_t)nearbyint((double)(ticks - from->ticks) * (double)lasts_ns / (double)lasts_ticks);
+int64_t ticks_ns(const Ticks *known, int64_t ticks) {
+    if (known->count < 2) return ticks;
+    const Anchor *from = &known->anchors[known->count - 2];
+    while (from > known->anchors && from->ticks > ticks) from--;
+    return from->ns + llrint((double)(ticks - from->ticks) * from->rate);
 }

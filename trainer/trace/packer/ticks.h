@@ -8,6 +8,20 @@
 #define HAS_COUNTER 1
 #endif
 
+#define ANCHORS 64
+
+/* A moment, and how many ns a tick lasts from there to the next one. */
+typedef struct {
+    int64_t ticks, ns;
+    double rate;
+} Anchor;
+
+/* None where ticks are ns. */
+typedef struct {
+    int count;
+    Anchor anchors[ANCHORS];
+} Ticks;
+
 extern int counter_is_used;
 
 static inline int64_t monotonic_ns(void) {
@@ -30,8 +44,8 @@ static inline int64_t now_ticks(void) {
 /* Find out what ticks are here. */
 void begin_ticks(void);
 
-/* Note what the time is now: before ticks that have been read are made times. */
-void anchor_ticks(void);
+/* What is known of them, now among it; under the global lock. */
+Ticks known_ticks(void);
 
-/* On the clock of time.monotonic_ns(), of ticks that were read before the last anchor. */
-int64_t ticks_ns(int64_t ticks);
+/* On the clock of time.monotonic_ns(), of ticks that had been read when this was known. */
+int64_t ticks_ns(const Ticks *known, int64_t ticks);

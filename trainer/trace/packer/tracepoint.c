@@ -1,7 +1,6 @@
 /* A span that is recorded again and again: all but its times and its step is packed once. It reads the clock by itself, since
  * making Python's numbers of its readings, in the midst of other work, takes longer than all the rest. */
 #include "chunks.h"
-#include "ticks.h"
 
 #define NOT_BEGUN (-1)
 
@@ -50,14 +49,14 @@ static PyObject *start(Tracepoint *self, PyObject *Py_UNUSED(none)) {
 }
 
 static PyObject *in_ns(int64_t ticks) {
-    return PyLong_FromLongLong(ticks_ns(ticks));
+    Ticks known = known_ticks();
+    return PyLong_FromLongLong(ticks_ns(&known, ticks));
 }
 
 static PyObject *end(Tracepoint *self, PyObject *step) {
     int64_t ended = now_ticks(), began = self->began, number;
     self->began = NOT_BEGUN;
     if (began != NOT_BEGUN && is_whole(step, INT32_MIN, INT32_MAX, &number)) return record(self, began, ended, number, 1);
-    anchor_ticks();
     return refuse(self, began == NOT_BEGUN ? Py_NewRef(Py_None) : in_ns(began), in_ns(ended), step);
 }
 
