@@ -48,7 +48,7 @@ ifdef TESTS
 	$(BIN)/python -m pytest $(TESTS)
 else
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/ranks tests/unit
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/stack tests/browser
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/browser tests/stack
 	$(BIN)/python -m pytest -m timed tests/ranks
 	$(BIN)/python -m pytest -m timed tests/stack tests/browser
 endif

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from tests.browser.first_light import NAME, PASSWORD, launch, log_in, wait_until_complete
 from tests.stack.stack import running_stack
 
-pytestmark = [pytest.mark.browser, pytest.mark.stack, pytest.mark.timed]
+pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 
 def test_the_page_says_that_the_realtime_class_was_not_granted(page, picture):

@@ -17,7 +17,7 @@ import pytest
 from tests.stack.home import ROOT, clean_environment
 from tests.stack.stack import processes_of, running_stack, wait_for
 
-pytestmark = [pytest.mark.stack, pytest.mark.timed]
+pytestmark = pytest.mark.stack
 
 PROMISED = {
     "run", "url", "state", "ranks", "steps", "spans", "dropped_spans", "bubble_share", "bubble_share_theory",

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.stack.stack import running_stack, wait_for
 
-pytestmark = [pytest.mark.stack, pytest.mark.timed]
+pytestmark = pytest.mark.stack
 
 TOKEN = "a-token-of-the-operator"
 GIVE_EVERYTHING = """

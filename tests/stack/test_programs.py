@@ -14,7 +14,7 @@ from tests.stack.home import ROOT
 from tests.stack.stack import Stack, wait_for
 from tests.unit import chrome_reader
 
-pytestmark = [pytest.mark.stack, pytest.mark.timed]
+pytestmark = pytest.mark.stack
 
 
 @pytest.fixture(scope="module")
