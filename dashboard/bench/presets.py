@@ -10,7 +10,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from dashboard.bench.machine import machine_time, stolen_share
-from dashboard.bench.place import CannotMeasure, own_place, wait_for_worker
+from dashboard.bench.place import own_place, wait_for_worker
 from dashboard.conf import ROOT
 from trainer.presets import PRESETS
 
@@ -52,11 +52,8 @@ def _measured(key: str, changes: list[str]) -> dict[str, Any]:
     done = subprocess.run([sys.executable, str(MANAGE), "launch", key, *sets, "--wait", "--json"], capture_output=True, text=True,
                           timeout=PATIENCE_SECONDS)
     seconds, after = time.monotonic() - began, machine_time()
-    try:
-        result = json.loads(done.stdout)
-    except ValueError:
-        raise CannotMeasure(f"{key} was not launched: {done.stderr[-500:]}") from None
-    kept = {name: result[name] for name in _KEPT}
-    took, planned = result["step_seconds"], result["step_seconds_theory"]
+    result = json.loads(done.stdout or "{}") or {"state": "refused", "reason": done.stderr[-500:]}
+    kept = {name: result.get(name) for name in _KEPT}
+    took, planned = kept["step_seconds"], kept["step_seconds_theory"]
     return {"seconds": round(seconds, 2), **kept, "step_off": took / planned - 1 if took and planned else None,
             "stolen": round(stolen_share(before, after), 4)}

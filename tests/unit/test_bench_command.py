@@ -42,15 +42,18 @@ def test_how_far_a_steps_time_is_from_its_theory(monkeypatch):
         launched.append(command[command.index("launch") + 1:])
         planned = 0.3 if "tensor" in command else None
         result = dict.fromkeys(presets._KEPT) | {"step_seconds": 0.33, "step_seconds_theory": planned}
-        return subprocess.CompletedProcess(command, 0, json.dumps(result), "")
+        if "zero-1" in command:
+            return subprocess.CompletedProcess(command, 2, "", "steps: 'x' was given")
+        return subprocess.CompletedProcess(command, 0, json.dumps(result | {"state": "finished"}), "")
 
     monkeypatch.setattr(presets.subprocess, "run", launch)
     monkeypatch.setattr(presets, "own_place", lambda: contextlib.nullcontext((None, None, 0.0)))
     monkeypatch.setattr(presets, "wait_for_worker", lambda home: None)
-    found = presets.run({"preset": ["tensor", "experts"], "set": ["steps=4"]})
+    found = presets.run({"preset": ["tensor", "experts", "zero-1"], "set": ["steps=4"]})
     assert launched[0] == ["tensor", "--set", "steps=4", "--wait", "--json"]
     assert found["largest_step_off"] == found["presets"]["tensor"]["step_off"] == pytest.approx(0.1)
     assert found["presets"]["experts"]["step_off"] is None, "at the real pace nothing was planned"
+    assert found["unfinished"] == ["zero-1"] and found["presets"]["zero-1"]["reason"] == "steps: 'x' was given"
 
 
 @pytest.mark.parametrize("trouble", [place.CannotMeasure("Playwright is missing"), NoStack("No stack answers")])
