@@ -4,8 +4,8 @@ from html import unescape
 
 import pytest
 
-from dashboard.runs import forms
-from dashboard.runs.models import Run
+from dashboard.runs import forms, services
+from dashboard.runs.models import Run, State
 from dashboard.runs.sketch import sketch
 from trainer.presets import PRESETS
 from trainer.spec import JobSpec
@@ -202,6 +202,28 @@ def test_a_device_that_no_worker_has_is_a_warning_not_a_refusal(client, workers)
 def test_a_job_larger_than_any_worker_is_a_warning(client, workers):
     workers[0] = replace(workers[0], ranks=2)
     assert "2 rank slots and this job needs 4" in check(client)["warnings"][0]
+
+
+def test_what_a_step_took_when_the_job_last_ran_stands_beside_its_plan(people, client):
+    member, outsider = people.user("member"), people.user("outsider")
+    assert check(client)["before"] is None and "comes on top" in check(client)["html"]
+
+    def finished(seconds, owner=member, **changes):
+        spec = PRESETS["pipeline-1f1b"].spec.model_copy(update={"name": "another", "steps": 7, "seed": 11} | changes)
+        run = services.launch(spec, owner)
+        Run.objects.filter(pk=run.pk).update(state=State.FINISHED, figures={"step_seconds": seconds})
+        return run.pk
+
+    older, newer = finished(0.70), finished(0.68)
+    finished(0.5, batch=64)
+    finished(0.6, owner=outsider)
+    services.launch(PRESETS["pipeline-1f1b"].spec, member)  # is still to run
+    found = check(client)
+    assert found["before"] == {"run": newer, "step_seconds": 0.68}
+    assert f'href="/runs/{newer}/"' in found["html"] and "680 ms" in found["html"] and "comes on top" not in found["html"]
+    Run.objects.filter(pk=newer).update(state=State.FAILED)
+    assert check(client)["before"]["run"] == older
+    assert "700 ms" in text(client.get("/launch/?preset=pipeline-1f1b"))
 
 
 def test_that_no_worker_is_there_is_a_warning(client, workers):

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.runs import forms, services
 from dashboard.runs.access import access
+from dashboard.runs.earlier import last_run_of
 from dashboard.runs.intake import api_call, as_value, checked, same_preset, with_changes
 from dashboard.runs.plan import plan
 from dashboard.runs.sketch import sketch
@@ -83,10 +84,11 @@ def check(request: HttpRequest) -> JsonResponse:
         spec = checked(forms.read(request.POST))
     except SpecError as error:
         return JsonResponse({"errors": [_for_form(one, request.POST) for one in error.errors]})
-    found = plan(spec)
-    shown = {"plan": found, "preset": same_preset(spec), "api_call": _api_call(request, spec)}
+    found, before = plan(spec), last_run_of(spec, request.user)
+    shown = {"plan": found, "before": before, "preset": same_preset(spec), "api_call": _api_call(request, spec)}
     html = render_to_string("runs/_plan.html", shown, request)
-    return JsonResponse(found.as_dict() | {"errors": [], "html": html, "json": _pretty(spec)})
+    told = {"run": before.pk, "step_seconds": before.step_seconds} if before else None
+    return JsonResponse(found.as_dict() | {"before": told, "errors": [], "html": html, "json": _pretty(spec)})
 
 
 def _for_form(error: FieldError, posted: QueryDict) -> dict[str, Any]:
@@ -109,6 +111,7 @@ def _page(request: HttpRequest, values: dict[str, str], errors: list[FieldError]
         "failed": bool(errors),
         "teams": _teams(request),
         "plan": plan(spec) if spec else None,
+        "before": last_run_of(spec, request.user) if spec else None,
         "preset": chosen,
         "api_call": _api_call(request, spec) if spec else "",
         "source": source,
