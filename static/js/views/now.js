@@ -80,10 +80,18 @@ export class Now {
   #step(run, row, medianNs, ended) {
     const shown = ended || !row ? medianNs : stepNs(row);
     const slow = !ended && row && shown > medianNs * 1.25;
-    const theory = run.figures.step_seconds_theory;
-    const modelled = Number.isFinite(theory) ? `modelled ${durationNs(theory * 1e9)} · ` : "";
-    const note = slow ? `${(shown / medianNs).toFixed(2)} × the median ${durationNs(medianNs)}` : ended ? this.#longest() : `median ${durationNs(medianNs)}`;
-    this.#set("step", this.#when(row, ended), durationNs(shown), row ? modelled + note : "", slow ? "bad" : "");
+    const typical = ended ? this.#longest() : `median ${durationNs(medianNs)}`;
+    const modelled = this.#modelled(run, medianNs);
+    const note = slow ? `${(shown / medianNs).toFixed(2)} × the median ${durationNs(medianNs)}` : modelled || typical;
+    this.#set("step", this.#when(row, ended), durationNs(shown), row ? note : "", slow ? "bad" : "");
+    if (modelled) this.cards.get("step").note.title = `${note}; ${slow ? modelled : typical}`;
+  }
+
+  /** What the launch page said that a step would take, and by how much the median one takes longer. */
+  #modelled(run, medianNs) {
+    const planned = run.figures.step_seconds_theory * 1e9;
+    const off = medianNs / planned - 1;
+    return Number.isFinite(off) ? `modelled ${durationNs(planned)} · ${off < 0 ? "−" : "+"}${percent(Math.abs(off))}` : "";
   }
 
   #longest() {
