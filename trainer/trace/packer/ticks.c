@@ -49,7 +49,8 @@ Ticks known_ticks(void) {
     if (count == ANCHORS) memmove(anchors, anchors + 1, --count * sizeof(Anchor));
     Anchor *next = &anchors[count];
     *next = now();
-    if (count) next[-1].rate = (double)(next->ns - next[-1].ns) / (double)(next->ticks - next[-1].ticks);
+    int64_t passed = count ? next->ticks - next[-1].ticks : 0;
+    if (count) next[-1].rate = passed > 0 ? (double)(next->ns - next[-1].ns) / (double)passed : 0; /* 0: a counter set back */
     known.count = count + 1;
     return known;
 }

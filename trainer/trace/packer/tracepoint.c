@@ -56,6 +56,7 @@ static PyObject *in_ns(int64_t ticks) {
 static PyObject *end(Tracepoint *self, PyObject *step) {
     int64_t ended = now_ticks(), began = self->began, number;
     self->began = NOT_BEGUN;
+    if (ended < began) ended = began; /* a counter set back, as Linux does not let it be for long */
     if (began != NOT_BEGUN && is_whole(step, INT32_MIN, INT32_MAX, &number)) return record(self, began, ended, number, 1);
     return refuse(self, began == NOT_BEGUN ? Py_NewRef(Py_None) : in_ns(began), in_ns(ended), step);
 }
