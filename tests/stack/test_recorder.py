@@ -31,7 +31,7 @@ def test_a_run_is_recorded_to_its_end(recording):
     assert figures["bubble_share"] == pytest.approx(3 / 11) == figures["bubble_share_theory"]
     assert figures["bubble_share_ideal"] == pytest.approx(3 / 8)
     assert (figures["loss_first"], figures["loss_last"], figures["steps_figured"]) == (4.0, 3.971, 30)
-    assert figures["step_seconds"] == pytest.approx(0.66) == figures["step_seconds_theory"]
+    assert figures["step_seconds"] == pytest.approx(0.66) and figures["step_seconds_theory"] is None, "at the real pace"
     assert figures["zero_unix_ns"] == "1780000000000000000"
     assert row["realtime"] == 1
     drawn = pictures.svg(row["picture"])
