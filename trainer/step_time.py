@@ -29,8 +29,8 @@ from trainer.traffic import BACKWARD, END, FORWARD, LAST_BACKWARD, Talk
 SAME_MS = 1e-6
 MOST_OVERLAPPED = 512  # stages × micro-batches
 MOST_SIMULATED = 4096  # stages × micro-batches
-SHORT, SHORTER, SHORTEST = 6, 4, 2  # micro-batches for each place of the pipeline, and fewer than 2 places' more
-LONG = SHORT + 2
+SHORT, SHORTER, SHORTEST = 6, 4, 2  # micro-batches for each place of the pipeline: steps that a longer one follows from
+LONG = SHORT + 2  # from so many on
 MOST_STEPS = 24  # that are played until two take the same
 
 _DURING = {FORWARD: (Do.FORWARD,), BACKWARD: (Do.BACKWARD, Do.BACKWARD_INPUT)}
@@ -58,7 +58,7 @@ def _is_simulated(spec: JobSpec) -> bool:
 
 
 def _shortened_to(spec: JobSpec, micro_batches_a_place: int) -> JobSpec:
-    """Of as many, and what remains of the job's own when as many as are in flight at most, two a place, are left away."""
+    """With so many for each place, and as many more as the job's own are beyond whole rounds of two a place."""
     p = spec.grid.pp
     return shortened(spec, micro_batches_a_place * p + spec.schedule.micro_batches % (2 * p))
 
