@@ -63,6 +63,16 @@ def test_a_link_to_another_moment_is_followed_in_an_open_page(finished: Page, ma
     until_seen(finished, other_row)
 
 
+def test_a_link_is_followed_though_the_page_writes_what_it_shows_meanwhile(finished: Page, made: Any) -> None:
+    row = made[1][3]
+    finished.evaluate("""(hash) => {
+        const before = location.href;
+        location.hash = hash;
+        history.replaceState(history.state, "", before); // as the page does, before it is told of the link
+    }""", f"t={row['start_ns']:.0f},{row['end_ns']:.0f}")
+    until_seen(finished, row)
+
+
 def until_seen(page: Page, row: dict[str, Any]) -> None:
     page.wait_for_function("([from, to]) => { const { fromNs, toNs } = window.lockstep.view();"
                            " return Math.abs(fromNs - from) < 2 && Math.abs(toNs - to) < 2; }",

@@ -102,8 +102,12 @@ const refreshCharts = throttled(CHARTS_MS, () => {
 
 timeline.addEventListener("view", showRange);
 
-// Somebody's link to another moment, pasted over this page's address; what the page writes there itself tells nobody.
-addEventListener("hashchange", () => isView(location.hash) && place.go(location.hash, surface.complete));
+// Somebody's link to another moment, pasted over this page's address; what the page writes there itself tells nobody. The
+// address is the event's: the page may have written over it by now what was seen before.
+addEventListener("hashchange", ({ newURL }) => {
+  const { hash } = new URL(newURL);
+  if (isView(hash)) place.go(hash, surface.complete);
+});
 
 // What comes from the server
 
