@@ -18,6 +18,7 @@ from trainer.checkpoints import Checkpoints
 from trainer.collectives.own import OwnCollectives
 from trainer.emulate.faults import RankFaults
 from trainer.emulate.links import links_of
+from trainer.emulate.moment import Moment
 from trainer.emulate.strikes import Strikes
 from trainer.ends import FINISHED, STOPPED, TERMINATED, TIMED_OUT
 from trainer.folder import spill_file
@@ -71,7 +72,8 @@ def _run(job: RankJob, spec: JobSpec, control: Control, training: Training, writ
     groups = axis_groups(grid, job.rank, spec)
     letters = message_groups(grid, job.rank, groups, spec)
     current = _Step()
-    links = links_of(spec, job.rank, job.folder)
+    moment = Moment(spec)
+    links = links_of(spec, job.rank, job.folder, moment)
     if links is not None:
         writer.mark("links", links.words)
     own = None
@@ -80,10 +82,10 @@ def _run(job: RankJob, spec: JobSpec, control: Control, training: Training, writ
     if spec.collectives.own:
         own = OwnCollectives(spec.collectives.model_dump(), writer.add, lambda text: writer.mark("algorithm", text), links)
     collectives = CollectiveProbe(writer.add, _names(groups), current.get, own)
-    optimizers = OptimizerProbe(writer, current.get)
+    optimizers = OptimizerProbe(writer, current.get, moment)
     optimizers.install()
     faults = RankFaults(spec, job.rank, job.life.reached_step)
-    training.connect(groups, letters, clock.run_clock, writer, links, faults.slowness)
+    training.connect(groups, letters, clock.run_clock, writer, moment, links, faults.slowness)
     collectives.install("CUDA" if spec.device == "cuda" else "CPU")  # what came before is no step's, and takes no emulated time
     strikes = Strikes(faults, writer, training.letters, links)
     checkpoints = training.checkpoints(job.rank, job.folder)

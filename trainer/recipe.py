@@ -26,16 +26,18 @@ class Recipe:
     def rate(self, step: int) -> float:
         return self._spec.learning_rate * rate_share(self._spec, step, self._steps)
 
-    def step(self, step: int) -> Tensor | None:
+    def clip(self) -> Tensor | None:
         """The gradient's length before it was clipped, if it is known."""
         length = None if self._norm is None else self._norm.measure()
         if length is not None and self._spec.clip_norm:
             torch.nn.utils.clip_grads_with_norm_(self._owned, self._spec.clip_norm, length)
+        return length
+
+    def step(self, step: int) -> None:
         if self.optimizer is not None:
             for group in self.optimizer.param_groups:
                 group["lr"] = self.rate(step)
             self.optimizer.step()
-        return length
 
 
 def rate_share(spec: OptimizerSpec, step: int, steps: int) -> float:

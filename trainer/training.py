@@ -16,8 +16,9 @@ from trainer.checkpoints import Checkpoints
 from trainer.data import data_of
 from trainer.data.order import share
 from trainer.emulate.links import Links
+from trainer.emulate.moment import Moment
 from trainer.emulate.pace import Pacer
-from trainer.grid import Grid, averaging_axes, holds_whole_gradient, speaks_for_its_stages
+from trainer.grid import Grid, averaging_axes, holds_whole_gradient, norm_is_told, speaks_for_its_stages
 from trainer.models import DTYPES, model_of
 from trainer.models.checkpointed import Checkpointed
 from trainer.probes.stopwatch import Stopwatch
@@ -64,10 +65,10 @@ class Training:
             self._warm_up(stage)
 
     def connect(self, groups: dict[str, dist.ProcessGroup], letters: dict[str, dist.ProcessGroup],
-                clock: RunClock, writer: Writer, links: Links | None, slowness: Callable[[int], float]) -> None:
+                clock: RunClock, writer: Writer, moment: Moment, links: Links | None, slowness: Callable[[int], float]) -> None:
         """`groups` by axis, `letters` for activations and gradients between stages; `links` where they are modelled;
         `slowness` of this rank by step."""
-        self._writer = writer
+        self._writer, self._moment = writer, moment
         self._split.connect(groups, writer.add, links)
         axis = averaging_axes(self.spec)
         self.copies = copies_of(self.spec.splits.data, self.modules, groups.get(axis), axis, clock, writer.add, links)
@@ -75,8 +76,8 @@ class Training:
         chunks = {stage: self._chunk(stage, self.copies.replicas[str(stage)], loss) for stage in self._stages}
         self.letters = messages = self._messages(letters, clock, writer.add, links)
         self.memory = StageMemory(self.modules, chunks, self._fed_here(), messages, writer.counter, self._device)
-        self._rank = PipelineRank(self._actions, chunks, self._homes, self._address.pp, messages, Pacer(self.spec, slowness),
-                                  Stopwatch(self._device), self.memory, writer)
+        self._rank = PipelineRank(self._actions, chunks, self._homes, self._address.pp, messages,
+                                  Pacer(self.spec, moment, slowness), Stopwatch(self._device), self.memory, writer)
         self._recipe = Recipe(self.spec, list(self.copies.owned.values()), self._gradient_norm())
 
     def step(self, step: int) -> None:
@@ -91,12 +92,16 @@ class Training:
         if loss is not None and self.copies.group is not None:
             averaged = dist.all_reduce(loss, group=self.copies.group, async_op=True)
         self._complete_gradients(step)
-        norm = self._recipe.step(step)
+        norm = self._recipe.clip()
+        self._meet_really()
+        self._recipe.step(step)
         self.copies.spread(step)
         self.memory.end_step()
         if averaged is not None:
             averaged.wait()
-        ended_ns = time.monotonic_ns()
+            self._moment.meet(time.monotonic_ns())
+        self._meet_really()
+        ended_ns = self._moment.ns
         # It starts where loading ends: spans of one lane do not overlap.
         self._writer.add(Kind.STEP, loaded_ns, ended_ns, step, NONE, NONE, NONE, NONE, NONE, f"step {step}", "")
         if not speaks_for_its_stages(self.spec, self._address):
@@ -104,6 +109,12 @@ class Training:
         self._split.count(self._writer.counter, step, ended_ns)
         if loss is not None:
             self._count(step, loss.item() / self.spec.averaging_ranks, norm, ended_ns)
+
+    def _meet_really(self) -> None:
+        """What ranks say to each other at a step's end takes its real time, where links are real."""
+        spec = self.spec
+        if spec.links.kind == "real" and (spec.ranks > spec.grid.pp or norm_is_told(spec)):
+            self._moment.catch_up()
 
     def _complete_gradients(self, step: int) -> None:
         """After the last backward; then what `copies` own has the gradients of the whole batch."""

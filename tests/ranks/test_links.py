@@ -18,6 +18,7 @@ from tests.ranks.unsplit import assert_equals_one_process
 from trainer.collectives.cost import ALL_REDUCE_SECONDS
 from trainer.emulate.link_classes import CLASSES, LinkClass
 from trainer.emulate.links import links_of
+from trainer.emulate.moment import Moment
 from trainer.job import Control, RankJob
 from trainer.spec import JobSpec, parse
 from trainer.trace.kinds import Kind
@@ -51,7 +52,8 @@ def begin(job: RankJob) -> Probed:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     except OSError:
         print("no real-time class")
-    return Probed(job, links_of(parse(job.spec_json), job.rank, job.folder))
+    spec = parse(job.spec_json)
+    return Probed(job, links_of(spec, job.rank, job.folder, Moment(spec)))
 
 
 def timed(group: dist.ProcessGroup | None) -> float:

@@ -13,6 +13,7 @@ from trainer.collectives.ported import Network, Program, Turn, ranked, repeated,
 from trainer.collectives.sent import sent_bytes
 from trainer.emulate.link_classes import LinkClass
 from trainer.emulate.links import Links, packet_bytes
+from trainer.emulate.moment import Moment
 from trainer.spec import DataSplit, GridSpec, JobSpec, LinksSpec, SplitsSpec, parse
 from trainer.step_played import PlayedSteps
 from trainer.step_time import StepTime, leaves_out_mirrors, step_ms
@@ -168,7 +169,7 @@ def test_a_packet_waits_for_nobody_and_nobody_for_it(tmp_path: Path) -> None:
         sends = Turn(tuple((1, size, number) for number, size in enumerate(sizes)), ())
         waits = [Program(1, 0.0, [Turn((), (number,))]) for number in range(len(sizes))]
         _, *arrived = network.played([Program(0, 0.0, [sends]), *waits])
-        links = Links(spec, 0, tmp_path / f"ports-{sizes[0]}")
+        links = Links(spec, 0, tmp_path / f"ports-{sizes[0]}", Moment(spec))
         assert [links.arrival_ns(1, size, 0) / 1e9 for size in sizes] == pytest.approx(arrived, abs=1e-6)
         assert sorted(arrived) == pytest.approx(expected)
     larger = job(links={"kind": "modelled", "size_factor": 1e6})

@@ -32,11 +32,13 @@ Combine = Callable[[Tensor, Tensor], object]  # its second argument into its fir
 
 @dataclass(frozen=True)
 class Trip:
-    """Which collective of the group it is, the job's step, the group's name, and how long to wait for a peer."""
+    """Which collective of the group it is, the job's step, the group's name, when it was called, ns, and how long to wait for
+    a peer."""
 
     sequence: int
     step: int
     axis: str
+    called_ns: int
     timeout: timedelta | None = None
 
     @property
@@ -88,14 +90,16 @@ class Exchange:
         self._backend: Any = group._get_backend(torch.device("cpu"))
         self._add, self._links = add, links
         self._spare: list[Tensor] = []  # scratch that nothing uses now
+        self.until_ns = 0  # when the latest was over; with links, when it was to be
 
     def run(self, plan: Plan, memory: Memory, combine: Combine, trip: Trip) -> None:
         """This rank's part of `plan`; RuntimeError when a peer is gone or does not come in time."""
-        free_ns = time.monotonic_ns()
+        free_ns = max(trip.called_ns, self.until_ns)
         names = _names(plan, self.place)
         for turn, turn_names in zip(plan.turns[self.place], names, strict=True):
             number = trip.sequence * len(plan.steps) + turn.step
             free_ns = self._turn(turn, turn_names, memory, combine, trip, number, free_ns)
+        self.until_ns = free_ns
 
     def _turn(self, turn: Turn, names: tuple[str, str], memory: Memory, combine: Combine, trip: Trip, number: int,
               free_ns: int) -> int:

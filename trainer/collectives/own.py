@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
@@ -57,15 +58,23 @@ class OwnCollectives:
         exchange = self._exchanges[group.group_name]
         plan = self._plan(request, exchange, call.axis)
         timeout_ms = call.arguments.get("timeout", -1)
-        trip = Trip(call.sequence, call.step, call.axis, timedelta(milliseconds=timeout_ms) if timeout_ms > 0 else None)
+        moment = None if self._links is None else self._links.moment
+        called_ns = time.monotonic_ns() if moment is None else moment.ns
+        is_beside = bool(call.arguments.get("async_op", True))
+        timeout = timedelta(milliseconds=timeout_ms) if timeout_ms > 0 else None
+        trip = Trip(call.sequence, call.step, call.axis, called_ns, timeout)
 
         def carry_out() -> None:
             request.carry_out(lambda memory, combine: exchange.run(plan, memory, combine, trip))
+            if moment is not None and is_beside:
+                moment.beside(group.group_name, exchange.until_ns)
+            elif moment is not None:
+                moment.reach(exchange.until_ns)
 
-        return self._begin(carry_out, request, call), f"{request.collective.replace('_', '-')} · {plan.algorithm}"
+        return self._begin(carry_out, request, call, is_beside), f"{request.collective.replace('_', '-')} · {plan.algorithm}"
 
-    def _begin(self, carry_out: Callable[[], None], request: Request, call: Call) -> dist.Work:
-        if call.arguments.get("async_op", True):
+    def _begin(self, carry_out: Callable[[], None], request: Request, call: Call, is_beside: bool) -> dist.Work:
+        if is_beside:
             name = call.group.group_name
             if name not in self._queues:
                 self._queues[name] = _Queue(f"collectives-{call.axis}", self._failed.append)

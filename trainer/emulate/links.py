@@ -17,36 +17,66 @@ import time
 from pathlib import Path
 
 from trainer.emulate.link_classes import NUMBER_BYTES, PACKET_BYTES, LinkClass
+from trainer.emulate.moment import Moment
 from trainer.placement import Placement, link_as_counted
 from trainer.spec import JobSpec
 
-_FREE = struct.Struct("<q")  # when a port is free again, in this machine's monotonic ns
+_MOST_BUSY = 16  # times of a port that are told apart, each when it begins and ends in this machine's monotonic ns
+_BUSY = struct.Struct(f"<{2 * _MOST_BUSY}q")
+
+Busy = list[tuple[int, int]]
 
 
 class PortBook:
-    """Shared memory of one run: a number for each port. `path` is a file that all ranks of the run open."""
+    """Shared memory of one run: when each port is busy. `path` is a file that all ranks of the run open."""
 
     def __init__(self, path: Path, ports: int):
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        os.ftruncate(self._file, max(1, ports) * _FREE.size)  # whoever comes later changes nothing
-        self._memory = mmap.mmap(self._file, max(1, ports) * _FREE.size)
+        os.ftruncate(self._file, max(1, ports) * _BUSY.size)  # whoever comes later changes nothing
+        self._memory = mmap.mmap(self._file, max(1, ports) * _BUSY.size)
         self._lock = threading.Lock()  # a file's lock is between processes, not between threads
 
     def reserve(self, ports: tuple[int, ...], from_ns: int, duration_ns: int) -> int:
-        """When a transfer through all `ports` that is ready at `from_ns` will have passed them, ns."""
+        """When a transfer through all `ports` that is ready at `from_ns` will have passed them, ns. It goes as soon as all of
+        them are free for so long: a rank that came late to what it was to send earlier does not queue behind what is later."""
         with self._lock:
             fcntl.lockf(self._file, fcntl.LOCK_EX)
             try:
-                end_ns = max(from_ns, *(self._free_ns(port) for port in ports)) + duration_ns
-                for port in ports:
-                    _FREE.pack_into(self._memory, port * _FREE.size, end_ns)
-                return end_ns
+                busy = [self._busy(port) for port in ports]
+                start_ns = from_ns
+                for began_ns, ended_ns in sorted(span for times in busy for span in times):
+                    if ended_ns <= start_ns:
+                        continue
+                    if began_ns >= start_ns + duration_ns:
+                        break
+                    start_ns = ended_ns
+                for port, times in zip(ports, busy, strict=True):
+                    self._keep(port, _with(times, (start_ns, start_ns + duration_ns)))
+                return start_ns + duration_ns
             finally:
                 fcntl.lockf(self._file, fcntl.LOCK_UN)
 
-    def _free_ns(self, port: int) -> int:
-        return int(_FREE.unpack_from(self._memory, port * _FREE.size)[0])
+    def _busy(self, port: int) -> Busy:
+        numbers = _BUSY.unpack_from(self._memory, port * _BUSY.size)
+        return [span for span in zip(numbers[::2], numbers[1::2], strict=True) if span[1]]
+
+    def _keep(self, port: int, busy: Busy) -> None:
+        numbers = [number for span in busy for number in span]
+        _BUSY.pack_into(self._memory, port * _BUSY.size, *numbers, *[0] * (2 * _MOST_BUSY - len(numbers)))
+
+
+def _with(times: Busy, new: tuple[int, int]) -> Busy:
+    """In order; times that touch are one, and the earliest ones too where there are more than can be told apart."""
+    found: Busy = []
+    for span in sorted([*times, new]):
+        if found and span[0] <= found[-1][1]:
+            found[-1] = found[-1][0], max(span[1], found[-1][1])
+        else:
+            found.append(span)
+    while len(found) > _MOST_BUSY:
+        found[:2] = [(found[0][0], found[1][1])]
+    return found
 
 
 class Ports:
@@ -83,10 +113,11 @@ def packet_bytes(spec: JobSpec) -> float:
 
 
 class Links:
-    """The links of `rank` in a job whose `links.kind` is modelled. `book` is where the job's ranks keep their ports."""
+    """The links of `rank` in a job whose `links.kind` is modelled. `book` is where the job's ranks keep their ports. What the
+    rank sends leaves it at its `moment`."""
 
-    def __init__(self, spec: JobSpec, rank: int, book: Path):
-        self._rank = rank
+    def __init__(self, spec: JobSpec, rank: int, book: Path, moment: Moment):
+        self._rank, self.moment = rank, moment
         self.spec, self._placement = spec, Placement.of(spec.grid, spec.placement)
         self._ports = Ports(spec, self._placement)
         self._book = PortBook(book, self._ports.count)
@@ -125,9 +156,9 @@ class Links:
         return passed_ns + round(link.latency_seconds * 1e9)
 
 
-def links_of(spec: JobSpec, rank: int, folder: Path) -> Links | None:
+def links_of(spec: JobSpec, rank: int, folder: Path, moment: Moment) -> Links | None:
     """None where links are real."""
-    return Links(spec, rank, folder / "ports") if spec.links.kind == "modelled" else None
+    return Links(spec, rank, folder / "ports", moment) if spec.links.kind == "modelled" else None
 
 
 def sleep_until(moment_ns: int) -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 
 from trainer.emulate.durations import durations_ms
+from trainer.emulate.moment import Moment
 from trainer.schedules.actions import Action, Do
 from trainer.schedules.cuts import shares_of
 from trainer.spec import JobSpec
@@ -31,8 +32,9 @@ class Pacer:
     `slowness` tells how many times as long as else this rank's actions take in a step: modelled ones, and real ones too.
     """
 
-    def __init__(self, spec: JobSpec, slowness: Callable[[int], float] = lambda step: 1.0):
-        self._paced, self._slowness = spec.pace.is_emulated, slowness
+    def __init__(self, spec: JobSpec, moment: Moment, slowness: Callable[[int], float] = lambda step: 1.0):
+        self._paced, self.moment, self._slowness = spec.pace.is_emulated, moment, slowness
+        self._links_are_modelled = spec.links.kind == "modelled"
         lasts_ms = durations_ms(spec) if self._paced else dict.fromkeys(Do, 0.0)
         self._modelled_ns = {
             (do, stage): round(ms * share * 1e6) for stage, share in enumerate(shares_of(spec)) for do, ms in lasts_ms.items()
@@ -42,44 +44,60 @@ class Pacer:
         self._work_ns = dict.fromkeys(self._durations_ns, 0)  # what the real work that came last took last time
         self._work_began_ns = 0
         self._work_is_last = False
+        self._talk_begins_ns = 0
 
-    def begin_step(self, step: int) -> None:
+    def begin_step(self, step: int, first: Action) -> None:
+        """What went on since the last step is no part of `first`, where that could not hold it."""
+        if time.monotonic_ns() - self.moment.ns > self._durations_ns[first.do, first.stage]:
+            self.moment.catch_up()
         factor = self._slowness(step)
         if factor != self._factor:
             self._factor = factor
             self._durations_ns = {key: round(modelled_ns * factor) for key, modelled_ns in self._modelled_ns.items()}
 
-    def begin(self, free_ns: int, sent_ns: int) -> int:
-        """When an action that can run now began, ns.
-
-        A device works while its host prepares what comes next. So a paced action whose data was on its way
-        before the stage was free, at `free_ns`, began at that moment: what Python did since is not idle time.
-        """
+    def begin(self, sent_ns: int) -> int:
+        """When an action that can run now began, ns: a paced one as soon as its rank was free, if its data was on its way
+        by then; else with the data, that was sent at `sent_ns`, or over a modelled link arrived then."""
         self._work_is_last = False
-        return free_ns if self._paced and sent_ns <= free_ns else time.monotonic_ns()
+        if self._paced and sent_ns <= self.moment.ns:
+            return self.moment.ns
+        return sent_ns if self._paced and self._links_are_modelled else time.monotonic_ns()
 
-    def rest(self, action: Action, start_ns: int, work_last: bool) -> None:
+    def rest(self, action: Action, start_ns: int, work_last: bool, averages_behind: bool) -> None:
         """Sleep before the real work of an action that began at `start_ns`: until others have handed on.
 
         With `work_last` leave just the time for the work. That is for the backward that fills the last bucket of
-        gradients: on a device, too, it is full only at the end.
+        gradients: on a device, too, it is full only at the end. What the work sends leaves at this moment, but with
+        `averages_behind` the buckets do when the action is over.
         """
         key = action.do, action.stage
         lasts_ns = self._durations_ns[key]
-        _sleep_until(start_ns + (lasts_ns - self._work_ns[key] if work_last else others_hand_on_ns(lasts_ns)))
+        begins_ns = start_ns + (lasts_ns - self._work_ns[key] if work_last else others_hand_on_ns(lasts_ns))
+        _sleep_until(begins_ns)
         self._work_began_ns, self._work_is_last = time.monotonic_ns(), work_last
+        self._talk_begins_ns = start_ns + lasts_ns if averages_behind else begins_ns
+        self.moment.reach(self._talk_begins_ns)
 
     def finish(self, action: Action, start_ns: int, computed_ns: int) -> int:
         """Sleep until an action that began at `start_ns` is to be over. When it was over, ns.
 
-        One whose real work, done at `computed_ns`, took longer than its model is over then.
+        One whose real work, done at `computed_ns`, took longer than its model is over then. One that talked longer is when
+        its last message was there, though Python came to it a little later.
         """
         key = action.do, action.stage
-        lasts_ns = self._durations_ns[key] if self._paced else round((computed_ns - start_ns) * self._factor)
-        modelled_ns = start_ns + lasts_ns
         if self._work_is_last:
             self._work_ns[key] = computed_ns - self._work_began_ns
-        return time.monotonic_ns() if _sleep_until(modelled_ns) else max(modelled_ns, computed_ns)
+        if not self._paced:
+            end_ns = start_ns + round((computed_ns - start_ns) * self._factor)
+            return time.monotonic_ns() if _sleep_until(end_ns) else max(end_ns, computed_ns)
+        lasts_ns, talked_ns = self._durations_ns[key], self.moment.ns
+        end_ns = max(start_ns + lasts_ns, talked_ns)
+        late_ns = lasts_ns // _MOST_SHARE if talked_ns > self._talk_begins_ns else 0
+        if computed_ns > end_ns + late_ns:
+            end_ns = computed_ns
+        _sleep_until(end_ns)
+        self.moment.reach(end_ns)
+        return end_ns
 
 
 def _sleep_until(moment_ns: int) -> bool:

@@ -54,7 +54,7 @@ class Exchange:
             self._add(kind, start_ns, end_ns, step, NONE, NONE, self._ranks[place], mine.nbytes, self._deliveries, said,
                        self._axis)
 
-        now_ns = time.monotonic_ns()
+        now_ns = time.monotonic_ns() if self._links is None else self._links.moment.ns
         sent = {place: self._sealed(mine, place, now_ns) for place in to}
         arriving = {place: Envelope(tuple(mine.shape), mine.dtype, mine.device) for place in awaited}
         leaving, incoming = [], {}
@@ -73,7 +73,9 @@ class Exchange:
             work.wait()
             left, arrives = map(float, arriving[place].stamp)
             if self._links is not None:
-                sleep_until(self._clock.to_local(int(arrives)))
+                arrival_ns = self._clock.to_local(int(arrives))
+                sleep_until(arrival_ns)
+                self._links.moment.reach(arrival_ns)
             sent_ns = self._clock.to_local(int(left))
             arrived_ns = time.monotonic_ns()
             began_ns = min(max(asked_ns, sent_ns), arrived_ns)

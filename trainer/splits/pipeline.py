@@ -46,7 +46,6 @@ class PipelineRank:
         self._letters = [letter for action in actions if (letter := self._awaited(action)) and not self._is_here(letter)]
         self._receives = iter(self._letters)
         self._step = 0
-        self._free_ns = 0  # since when nothing runs on this rank
         self._here: dict[Letter, Tensor] = {}  # handed from one stage on this rank to the next
         self._losses: list[Tensor] = []
 
@@ -58,18 +57,18 @@ class PipelineRank:
         """
         self._step, self._losses = step, []
         self._memory.begin_step(step, inputs, targets, self._here)
-        self._pacer.begin_step(step)
-        self._free_ns = time.monotonic_ns()
+        self._pacer.begin_step(step, self._actions[0])
         self._receives = iter(self._letters)
         self._post(RECEIVES_AHEAD)
         for action, tracepoint in zip(self._actions, self._tracepoints, strict=True):
             self._tracepoint = tracepoint
             content, sent_ns = self._content(action)
-            start_ns = self._pacer.begin(self._free_ns, sent_ns)
+            start_ns = self._pacer.begin(sent_ns)
             if sent_ns:
                 self._post(1)  # in the place of the one just taken
             chunk = self._chunks[action.stage]
-            self._pacer.rest(action, start_ns, work_last=chunk.averages(action))
+            averages = chunk.averages(action)
+            self._pacer.rest(action, start_ns, work_last=averages, averages_behind=averages and chunk.replica.beside)
             self._stopwatch.start()
             match action.do:
                 case Do.FORWARD:
@@ -122,11 +121,10 @@ class PipelineRank:
         end_ns = self._pacer.finish(action, start_ns, computed_ns)
         self._tracepoint.between(start_ns, end_ns, self._step)
         chunk = self._chunks[action.stage]
-        if end_ns < returned_ns and chunk.replica.beside and chunk.averages(action):
-            self._add(Kind.WAIT, end_ns, returned_ns, self._step, action.micro_batch, action.stage, NONE, NONE, NONE, "gradients",
+        if chunk.replica.beside and chunk.averages(action) and (averaged_ns := self._pacer.moment.meet(returned_ns)) > end_ns:
+            self._add(Kind.WAIT, end_ns, averaged_ns, self._step, action.micro_batch, action.stage, NONE, NONE, NONE, "gradients",
                       chunk.replica.axis)
-            end_ns = returned_ns
-        self._free_ns = end_ns
+            end_ns = averaged_ns
         self._memory.after(action, end_ns)
 
     def _hand_on(self, letter: Letter, content: Tensor) -> None:

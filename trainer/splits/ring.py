@@ -37,7 +37,7 @@ class Ring:
     def hop(self, content: Tensor, name: str, tag: int) -> Hop:
         """Send `content` on and make room for what comes: the same tensor of the rank before. Hops of one `tag`
         arrive in the order in which they were sent."""
-        start_ns = time.monotonic_ns()
+        start_ns = time.monotonic_ns() if self._links is None else self._links.moment.ns
         content, arriving = content.contiguous(), torch.empty_like(content, memory_format=torch.contiguous_format)
         pairs, arrives = [(content, arriving)], None
         if self._links is not None:
@@ -57,25 +57,28 @@ class Ring:
             self._add(kind, start_ns, end_ns, self.step, NONE, NONE, peer, content.nbytes, number, said, self._axis)
 
         record(Kind.SEND, start_ns, self._next)
-        return Hop(pairs, arrives, works, lambda start_ns: record(Kind.RECEIVE, start_ns, self._before))
+        return Hop(pairs, arrives, works, self._links, lambda start_ns: record(Kind.RECEIVE, start_ns, self._before))
 
 
 class Hop:
     """A tensor on its way. It holds on to what is sent until that has gone.
 
-    `pairs` are what is sent and what comes, the content last; `arrives` is when it does over a modelled link, ns.
+    `pairs` are what is sent and what comes, the content last; `arrives` is when it does over modelled `links`, ns.
     """
 
-    def __init__(self, pairs: list[tuple[Tensor, Tensor]], arrives: Tensor | None, works: list[dist.Work],
+    def __init__(self, pairs: list[tuple[Tensor, Tensor]], arrives: Tensor | None, works: list[dist.Work], links: Links | None,
                  record_since: Callable[[int], None]):
-        self._pairs, self._arrives, self._works, self._record_since = pairs, arrives, works, record_since
+        self._pairs, self._arrives, self._works, self._links = pairs, arrives, works, links
+        self._record_since = record_since
 
     def arrive(self) -> Tensor:
         """What the rank before sent. The span of receiving begins here: before, nobody waited for it."""
         start_ns = time.monotonic_ns()
         for work in self._works:
             work.wait()
-        if self._arrives is not None:
-            sleep_until(int(self._arrives.item()))
+        if self._links is not None and self._arrives is not None:
+            arrival_ns = int(self._arrives.item())
+            sleep_until(arrival_ns)
+            self._links.moment.reach(arrival_ns)
         self._record_since(start_ns)
         return self._pairs[-1][1]
