@@ -95,6 +95,7 @@ def _run(job: RankJob, spec: JobSpec, control: Control, training: Training, writ
     _say(f"rank {job.rank} of {spec.ranks}{_place(grid, job.rank)}: process {os.getpid()}, torch {torch.__version__} over "
          f"{dist.get_backend()}, begins at step {job.life.first_step} of {spec.steps}")
     dist.barrier()  # all begin the first step together, or it would show who came late
+    moment.catch_up()
     done = _loop(job, spec.steps, control, training, current, strikes, checkpoints)
     dist.barrier()
     _say(f"{done} of {spec.steps} steps done")

@@ -76,15 +76,17 @@ class Training:
         chunks = {stage: self._chunk(stage, self.copies.replicas[str(stage)], loss) for stage in self._stages}
         self.letters = messages = self._messages(letters, clock, writer.add, links)
         self.memory = StageMemory(self.modules, chunks, self._fed_here(), messages, writer.counter, self._device)
-        self._rank = PipelineRank(self._actions, chunks, self._homes, self._address.pp, messages,
-                                  Pacer(self.spec, moment, slowness), Stopwatch(self._device), self.memory, writer)
+        self._pacer = Pacer(self.spec, moment, slowness)
+        self._rank = PipelineRank(self._actions, chunks, self._homes, self._address.pp, messages, self._pacer,
+                                  Stopwatch(self._device), self.memory, writer)
         self._recipe = Recipe(self.spec, list(self.copies.owned.values()), self._gradient_norm())
 
     def step(self, step: int) -> None:
         """One step with all its spans and counters. Every rank has to take it."""
-        began_ns = time.monotonic_ns()
+        self._pacer.begin_step(step, self._actions[0])
+        began_ns, really_began_ns = self._moment.ns, time.monotonic_ns()
         inputs, targets = self._samples(step)
-        loaded_ns = time.monotonic_ns()
+        loaded_ns = began_ns + time.monotonic_ns() - really_began_ns
         self._writer.add(Kind.DATA, began_ns, loaded_ns, step, NONE, NONE, NONE, NONE, NONE, self.spec.data, "")
         self._split.begin(step)
         loss = self._rank.step(step, inputs, targets)

@@ -105,17 +105,19 @@ class Exchange:
               free_ns: int) -> int:
         """When this rank was through with the step, ns; with links, when it was to be."""
         start_ns = time.monotonic_ns()
+        ahead_ns = 0 if self._links is None else free_ns - start_ns  # of the modelled moment, as a rule below 0
         coming = self._receive(turn.receive, memory, trip.tag)
         going = self._send(turn.send, memory, trip.tag, free_ns)
         if going is not None:
             if coming is None or _overlap(turn):  # then what is being sent is about to change
                 going.wait(trip.timeout)
             sent_ns = time.monotonic_ns()
-            self._record(Kind.SEND, start_ns, sent_ns, going, names[0], trip, number)
+            self._record(Kind.SEND, start_ns + ahead_ns, sent_ns + ahead_ns, going, names[0], trip, number)
             start_ns = sent_ns
         if coming is not None:
             free_ns = self._take(coming, combine if turn.receive and turn.receive.reduce else Tensor.copy_, trip, free_ns)
-            self._record(Kind.RECEIVE, start_ns, time.monotonic_ns(), coming, names[1], trip, number)
+            end_ns = time.monotonic_ns() if self._links is None else free_ns
+            self._record(Kind.RECEIVE, start_ns + ahead_ns, end_ns, coming, names[1], trip, number)
         if going is not None:
             going.wait(trip.timeout)
         self._spare += [message.scratch for message in (coming, going) if message and message.scratch is not None]

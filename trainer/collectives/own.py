@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import queue
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
@@ -20,9 +19,9 @@ from trainer.collectives.plans import ALGORITHMS, plan_of
 from trainer.collectives.plans.plan import Plan
 from trainer.collectives.ported import Network, ranked, together
 from trainer.emulate.link_classes import LOOPBACK
-from trainer.emulate.links import Links
+from trainer.emulate.links import Links, now_ns
 from trainer.grid import AXES, Grid
-from trainer.probes.c10d import Call
+from trainer.probes.c10d import Call, Substituted
 from trainer.trace.row import Add
 
 
@@ -41,8 +40,8 @@ class OwnCollectives:
         self._chosen: dict[tuple[str, str, int, int], Plan] = {}
         self._failed: list[Exception] = []
 
-    def __call__(self, call: Call) -> tuple[dist.Work, str] | None:
-        """A work that carries the call out, and the name of its span; None if that is the backend's to do.
+    def __call__(self, call: Call) -> Substituted | None:
+        """A work that carries the call out, and its span; None if that is the backend's to do.
 
         Raises what a peer's loss raises, and after an asynchronous call has failed RuntimeError for every other: a
         work that torch makes of a future tells its future's error, but does not raise it in `wait`.
@@ -59,19 +58,26 @@ class OwnCollectives:
         plan = self._plan(request, exchange, call.axis)
         timeout_ms = call.arguments.get("timeout", -1)
         moment = None if self._links is None else self._links.moment
-        called_ns = time.monotonic_ns() if moment is None else moment.ns
+        called_ns = now_ns(self._links)
         is_beside = bool(call.arguments.get("async_op", True))
         timeout = timedelta(milliseconds=timeout_ms) if timeout_ms > 0 else None
         trip = Trip(call.sequence, call.step, call.axis, called_ns, timeout)
+        until_ns: list[int] = []
 
         def carry_out() -> None:
             request.carry_out(lambda memory, combine: exchange.run(plan, memory, combine, trip))
+            until_ns.append(exchange.until_ns)
             if moment is not None and is_beside:
                 moment.beside(group.group_name, exchange.until_ns)
             elif moment is not None:
                 moment.reach(exchange.until_ns)
 
-        return self._begin(carry_out, request, call, is_beside), f"{request.collective.replace('_', '-')} · {plan.algorithm}"
+        def times_ns() -> tuple[int, int] | None:
+            """Over modelled links, from the moment of the call to when the links say."""
+            return None if moment is None or not until_ns else (called_ns, until_ns[0])
+
+        work = self._begin(carry_out, request, call, is_beside)
+        return Substituted(work, f"{request.collective.replace('_', '-')} · {plan.algorithm}", times_ns)
 
     def _begin(self, carry_out: Callable[[], None], request: Request, call: Call, is_beside: bool) -> dist.Work:
         if is_beside:

@@ -161,6 +161,11 @@ def links_of(spec: JobSpec, rank: int, folder: Path, moment: Moment) -> Links | 
     return Links(spec, rank, folder / "ports", moment) if spec.links.kind == "modelled" else None
 
 
+def now_ns(links: Links | None) -> int:
+    """The rank's moment where its links are modelled; else now."""
+    return time.monotonic_ns() if links is None else links.moment.ns
+
+
 def sleep_until(moment_ns: int) -> None:
     left_ns = moment_ns - time.monotonic_ns()
     if left_ns > 0:

@@ -47,7 +47,7 @@ class Pacer:
         self._talk_begins_ns = 0
 
     def begin_step(self, step: int, first: Action) -> None:
-        """What went on since the last step is no part of `first`, where that could not hold it."""
+        """What went on since the last step is no part of this one, where its first action could not hold it."""
         if time.monotonic_ns() - self.moment.ns > self._durations_ns[first.do, first.stage]:
             self.moment.catch_up()
         factor = self._slowness(step)

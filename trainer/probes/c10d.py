@@ -60,7 +60,16 @@ class Call(NamedTuple):
     axis: str
 
 
-Substitute = Callable[[Call], tuple[dist.Work, str] | None]  # the work, and what its span is called
+class Substituted(NamedTuple):
+    """What takes a call's place: the work, what its span is called, and once it is done from when to when that was, ns, if not
+    as long as the caller saw it under way."""
+
+    work: dist.Work
+    name: str
+    times_ns: Callable[[], tuple[int, int] | None] = lambda: None
+
+
+Substitute = Callable[[Call], Substituted | None]
 
 
 class CollectiveProbe:
@@ -124,23 +133,24 @@ class CollectiveProbe:
             name = NAMES[kind]
 
             def completed(_: Any = None) -> None:
-                end_ns = time.monotonic_ns()
+                times_ns = own.times_ns() if own else None
+                called_ns, end_ns = times_ns or (start_ns, time.monotonic_ns())
                 with self._idle:
-                    begin_ns = min(max(start_ns, self._last_end_ns), end_ns)
+                    begin_ns = min(max(called_ns, self._last_end_ns), end_ns)
                     self._last_end_ns = end_ns
                     self._add(kind, begin_ns, end_ns, step, NONE, NONE, NONE, size, sequence, name, axis)
                     self._under_way -= 1
                     self._idle.notify_all()
 
+            own = None
             try:
-                own = None
                 if self._substitute is not None:
                     arguments = dict(zip(names, given, strict=False))
                     own = self._substitute(Call(operator, group, arguments, sequence, step, axis))
                 if own is None:
                     returned, work = call(keys, *given)
                 else:
-                    work, name = own
+                    work, name = own.work, own.name
                     returned = as_returned(schema, given, work)
             except BaseException:
                 completed()

@@ -22,7 +22,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from trainer.collectives.delivered import rounds
-from trainer.emulate.links import Links, sleep_until
+from trainer.emulate.links import Links, now_ns, sleep_until
 from trainer.splits.copies import Copies
 from trainer.splits.data import Alone
 from trainer.splits.messages import Envelope
@@ -54,8 +54,9 @@ class Exchange:
             self._add(kind, start_ns, end_ns, step, NONE, NONE, self._ranks[place], mine.nbytes, self._deliveries, said,
                        self._axis)
 
-        now_ns = time.monotonic_ns() if self._links is None else self._links.moment.ns
-        sent = {place: self._sealed(mine, place, now_ns) for place in to}
+        begin_ns = now_ns(self._links)
+        behind_ns = time.monotonic_ns() - begin_ns
+        sent = {place: self._sealed(mine, place, begin_ns) for place in to}
         arriving = {place: Envelope(tuple(mine.shape), mine.dtype, mine.device) for place in awaited}
         leaving, incoming = [], {}
         for place in self.others:
@@ -65,11 +66,11 @@ class Exchange:
             if place in to:
                 start_ns = time.monotonic_ns()
                 leaving.append(self._group.send([sent[place].whole], place, 0))
-                record(Kind.SEND, start_ns, time.monotonic_ns(), place)
+                record(Kind.SEND, start_ns - behind_ns, time.monotonic_ns() - behind_ns, place)
             if place in awaited and place > self.place:
                 incoming[place] = self._group.recv([arriving[place].whole], place, 0)
         for place, work in incoming.items():
-            asked_ns = time.monotonic_ns()
+            asked_ns = now_ns(self._links)
             work.wait()
             left, arrives = map(float, arriving[place].stamp)
             if self._links is not None:
@@ -77,7 +78,7 @@ class Exchange:
                 sleep_until(arrival_ns)
                 self._links.moment.reach(arrival_ns)
             sent_ns = self._clock.to_local(int(left))
-            arrived_ns = time.monotonic_ns()
+            arrived_ns = now_ns(self._links)
             began_ns = min(max(asked_ns, sent_ns), arrived_ns)
             if began_ns > asked_ns:
                 record(Kind.WAIT, asked_ns, began_ns, place)
@@ -87,12 +88,12 @@ class Exchange:
         self._deliveries += 1
         return {place: envelope.content for place, envelope in arriving.items()}
 
-    def _sealed(self, content: Tensor, place: int, now_ns: int) -> Envelope:
+    def _sealed(self, content: Tensor, place: int, begin_ns: int) -> Envelope:
         envelope = Envelope(tuple(content.shape), content.dtype, content.device)
         envelope.content.copy_(content)
-        envelope.stamp[0] = self._clock.to_run(now_ns)
+        envelope.stamp[0] = self._clock.to_run(begin_ns)
         if self._links is not None:
-            envelope.stamp[1] = self._clock.to_run(self._links.arrival_ns(self._ranks[place], content.nbytes, now_ns))
+            envelope.stamp[1] = self._clock.to_run(self._links.arrival_ns(self._ranks[place], content.nbytes, begin_ns))
         return envelope
 
     def mean(self, mine: Tensor, theirs: Mapping[int, Tensor]) -> Tensor:

@@ -17,7 +17,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from trainer.emulate.links import Links, sleep_until
+from trainer.emulate.links import Links, now_ns, sleep_until
 from trainer.splits.run_clock import RunClock
 from trainer.splits.sizes import STAMP_BYTES
 from trainer.trace.frame import NONE
@@ -88,9 +88,11 @@ class Messages:
         asked_ns = time.monotonic_ns()
         work.wait()
         sent, arrives = map(float, envelope.stamp)  # on CUDA this waits for the data as well
-        if self._links is not None:
-            sleep_until(self._clock.to_local(int(arrives)))
         arrived_ns = time.monotonic_ns()
+        if self._links is not None:
+            arrival_ns = self._clock.to_local(int(arrives))
+            sleep_until(arrival_ns)
+            arrived_ns = max(asked_ns, arrival_ns)
         sent_ns = self._clock.to_local(int(sent))
         began_ns = min(max(asked_ns, sent_ns), arrived_ns)  # clocks agree to microseconds, not exactly
         where = (step, letter.micro_batch, letter.stage, self._ranks[source], self._content_bytes, NONE,
@@ -98,7 +100,7 @@ class Messages:
         if began_ns > asked_ns:
             self._add(Kind.WAIT, asked_ns, began_ns, *where)
         self._add(Kind.RECEIVE, began_ns, arrived_ns, *where)
-        return envelope.content.to(self._device), sent_ns if self._links is None else self._clock.to_local(int(arrives))
+        return envelope.content.to(self._device), sent_ns if self._links is None else arrival_ns
 
     def send(self, letter: Letter, peer: int, content: Tensor, step: int) -> None:
         """Send without blocking.
@@ -106,7 +108,7 @@ class Messages:
         The SEND span ends when the message is handed over: gloo tells the end of a point-to-point transfer
         only to those who block for it. The transfer itself is the peer's RECEIVE.
         """
-        start_ns = time.monotonic_ns() if self._links is None else self._links.moment.ns
+        start_ns = now_ns(self._links)
         envelope = self._spare.pop() if self._spare else Envelope(self._shape, self._dtype, self._road)
         envelope.content.copy_(content)
         if self._resend_seconds:

@@ -57,7 +57,6 @@ class PipelineRank:
         """
         self._step, self._losses = step, []
         self._memory.begin_step(step, inputs, targets, self._here)
-        self._pacer.begin_step(step, self._actions[0])
         self._receives = iter(self._letters)
         self._post(RECEIVES_AHEAD)
         for action, tracepoint in zip(self._actions, self._tracepoints, strict=True):

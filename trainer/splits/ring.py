@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from trainer.emulate.links import Links, sleep_until
+from trainer.emulate.links import Links, now_ns, sleep_until
 from trainer.splits.peers import Peers
 from trainer.trace.frame import NONE
 from trainer.trace.kinds import Kind
@@ -37,7 +36,7 @@ class Ring:
     def hop(self, content: Tensor, name: str, tag: int) -> Hop:
         """Send `content` on and make room for what comes: the same tensor of the rank before. Hops of one `tag`
         arrive in the order in which they were sent."""
-        start_ns = time.monotonic_ns() if self._links is None else self._links.moment.ns
+        start_ns = now_ns(self._links)
         content, arriving = content.contiguous(), torch.empty_like(content, memory_format=torch.contiguous_format)
         pairs, arrives = [(content, arriving)], None
         if self._links is not None:
@@ -52,7 +51,7 @@ class Ring:
         number, self._hops = self._hops, self._hops + 1
 
         def record(kind: Kind, start_ns: int, peer: int) -> None:
-            end_ns = time.monotonic_ns()
+            end_ns = now_ns(self._links)
             said = name if self._links is None else f"{name} · {self._links.word(peer)}"
             self._add(kind, start_ns, end_ns, self.step, NONE, NONE, peer, content.nbytes, number, said, self._axis)
 
@@ -73,7 +72,7 @@ class Hop:
 
     def arrive(self) -> Tensor:
         """What the rank before sent. The span of receiving begins here: before, nobody waited for it."""
-        start_ns = time.monotonic_ns()
+        start_ns = now_ns(self._links)
         for work in self._works:
             work.wait()
         if self._links is not None and self._arrives is not None:
