@@ -64,7 +64,7 @@ def test_a_ceiling_is_that_of_the_slowest_link_between_neighbours():
     assert found["tp"]["ceiling"]["bytes_per_second"] == 50e9 / spec.links.slow_down / spec.links.size_factor
     assert found["tp"]["bus_share"]["all_reduce"] == 2 * 3 / 4
     assert found["all"]["ranks"] == 4
-    assert asked(collectives.panel, preset("ddp-digits").spec, groups="dp")["groups"]["dp"]["ceiling"] is None
+    assert asked(collectives.panel, preset("tensor").spec, groups="tp")["groups"]["tp"]["ceiling"] is None
 
 
 def test_the_topology_of_1024_ranks():

@@ -24,6 +24,8 @@ TOGETHER = PlacementSpec(gpus_per_server=4)
 ONE_EACH = PlacementSpec(gpus_per_server=1, servers_per_rack=4)
 # 274 KB of gradients in a step, as if they were 13.7 MB: by a ring over InfiniBand at a thousandth of its speed 417 ms.
 LARGER = 50.0
+# Within a server, at a hundredth of its speed: a message takes half a millisecond and what it has.
+NVLINK = {"collectives": OWN, "links": LinksSpec(kind="modelled", slow_down=100.0, size_factor=20.0)}
 
 
 @dataclass(frozen=True)
