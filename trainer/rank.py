@@ -72,7 +72,7 @@ def _run(job: RankJob, spec: JobSpec, control: Control, training: Training, writ
     groups = axis_groups(grid, job.rank, spec)
     letters = message_groups(grid, job.rank, groups, spec)
     current = _Step()
-    moment = Moment(spec)
+    moment = Moment(spec.pace.is_emulated, spec.links.kind == "modelled")
     links = links_of(spec, job.rank, job.folder, moment)
     if links is not None:
         writer.mark("links", links.words)

@@ -4,8 +4,8 @@ A step of few messages is played as all ranks go through it (trainer.step_played
 an action of a stage ranks talk, and an action that this makes longer than its model is longer. Between stages a message arrives
 when its link says so. Behind a stage's last backward its copies average, and what it hands on waits for that. A step is played
 after the other until one takes as long as the one before.
-Not in it is what the machine really takes: the optimizer, the next samples, and some 2 ms of Python for each collective on
-two cores that many ranks share. `tests/ranks/test_step_time.py` holds it to paced runs.
+Not in it is what the machine really takes: the optimizer, and over real links what is handed on (trainer.emulate.moment).
+`tests/ranks/test_step_time.py` holds it to paced runs.
 """
 
 from __future__ import annotations

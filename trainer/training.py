@@ -115,7 +115,7 @@ class Training:
     def _meet_really(self) -> None:
         """What ranks say to each other at a step's end takes its real time, where links are real."""
         spec = self.spec
-        if spec.links.kind == "real" and (spec.ranks > spec.grid.pp or norm_is_told(spec)):
+        if spec.links.kind == "real" and (spec.ranks > spec.grid.pp or spec.ways == 2 or norm_is_told(spec)):
             self._moment.catch_up()
 
     def _complete_gradients(self, step: int) -> None:

@@ -53,7 +53,7 @@ def begin(job: RankJob) -> Probed:
     except OSError:
         print("no real-time class")
     spec = parse(job.spec_json)
-    return Probed(job, links_of(spec, job.rank, job.folder, Moment(spec)))
+    return Probed(job, links_of(spec, job.rank, job.folder, Moment()))
 
 
 def timed(group: dist.ProcessGroup | None) -> float:

@@ -17,11 +17,10 @@ from torch.distributed.tensor import Shard, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from tests.ranks.launch import run
-from trainer.emulate.moment import Moment
 from trainer.job import Control, RankJob
 from trainer.probes.c10d import CollectiveProbe
 from trainer.probes.optimizer import OptimizerProbe
-from trainer.spec import GridSpec, JobSpec, Perceptron, parse
+from trainer.spec import GridSpec, JobSpec, Perceptron
 from trainer.trace.kinds import Kind
 from trainer.trace.packer.plain import Packer
 from trainer.trace.row import Rows
@@ -127,7 +126,7 @@ def frameworks(job: RankJob, control: Control) -> int:
     assert probed.seen() == [(Kind.ALL_REDUCE, 12)]
 
     packer = Packer()
-    optimizer_probe = OptimizerProbe(packer, lambda: 5, Moment(parse(job.spec_json)))
+    optimizer_probe = OptimizerProbe(packer, lambda: 5)
     optimizer_probe.install()
     model = DistributedDataParallel(torch.nn.Linear(4, 4))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -132,7 +132,7 @@ def test_a_slow_link_is_slow_both_ways_and_no_other_is(tmp_path: Path) -> None:
     own = {"all_reduce": "ring", "all_gather": "ring", "reduce_scatter": "ring", "all_to_all": "ring"}
     spec = job({"kind": "slow-link", "rank": 0, "peer": 1, "step": 2, "factor": 4}, {"kind": "slow-link", "rank": 3, "step": 2},
                links={"kind": "modelled"}, collectives=own)
-    links, faults = Links(spec, 0, tmp_path / "ports", Moment(spec)), RankFaults(spec, 0)
+    links, faults = Links(spec, 0, tmp_path / "ports", Moment()), RankFaults(spec, 0)
     before = links.as_counted(0, 1)
     assert faults.slow_links(1) == []
     links.slowed = {(fault.rank, fault.peer): fault.factor for fault in faults.slow_links(2)}

@@ -169,7 +169,7 @@ def test_a_packet_waits_for_nobody_and_nobody_for_it(tmp_path: Path) -> None:
         sends = Turn(tuple((1, size, number) for number, size in enumerate(sizes)), ())
         waits = [Program(1, 0.0, [Turn((), (number,))]) for number in range(len(sizes))]
         _, *arrived = network.played([Program(0, 0.0, [sends]), *waits])
-        links = Links(spec, 0, tmp_path / f"ports-{sizes[0]}", Moment(spec))
+        links = Links(spec, 0, tmp_path / f"ports-{sizes[0]}", Moment())
         assert [links.arrival_ns(1, size, 0) / 1e9 for size in sizes] == pytest.approx(arrived, abs=1e-6)
         assert sorted(arrived) == pytest.approx(expected)
     larger = job(links={"kind": "modelled", "size_factor": 1e6})

@@ -58,8 +58,8 @@ class OwnCollectives:
         plan = self._plan(request, exchange, call.axis)
         timeout_ms = call.arguments.get("timeout", -1)
         moment = None if self._links is None else self._links.moment
-        called_ns = now_ns(self._links)
         is_beside = bool(call.arguments.get("async_op", True))
+        called_ns = moment.beside_ns if moment is not None and is_beside else now_ns(self._links)
         timeout = timedelta(milliseconds=timeout_ms) if timeout_ms > 0 else None
         trip = Trip(call.sequence, call.step, call.axis, called_ns, timeout)
         until_ns: list[int] = []

@@ -63,20 +63,22 @@ class Pacer:
             return self.moment.ns
         return sent_ns if self._paced and self._links_are_modelled else time.monotonic_ns()
 
-    def rest(self, action: Action, start_ns: int, work_last: bool, averages_behind: bool) -> None:
+    def rest(self, action: Action, start_ns: int, work_last: bool, averages_beside: bool) -> None:
         """Sleep before the real work of an action that began at `start_ns`: until others have handed on.
 
         With `work_last` leave just the time for the work. That is for the backward that fills the last bucket of
-        gradients: on a device, too, it is full only at the end. What the work sends leaves at this moment, but with
-        `averages_behind` the buckets do when the action is over.
+        gradients: on a device, too, it is full only at the end. Behind such an action its buckets leave, where that goes on
+        beside (`averages_beside`).
         """
         key = action.do, action.stage
         lasts_ns = self._durations_ns[key]
         begins_ns = start_ns + (lasts_ns - self._work_ns[key] if work_last else others_hand_on_ns(lasts_ns))
         _sleep_until(begins_ns)
         self._work_began_ns, self._work_is_last = time.monotonic_ns(), work_last
-        self._talk_begins_ns = start_ns + lasts_ns if averages_behind else begins_ns
-        self.moment.reach(self._talk_begins_ns)
+        self.moment.reach(begins_ns)
+        self._talk_begins_ns = self.moment.ns
+        if averages_beside:
+            self.moment.beside_from_ns = start_ns + lasts_ns
 
     def finish(self, action: Action, start_ns: int, computed_ns: int) -> int:
         """Sleep until an action that began at `start_ns` is to be over. When it was over, ns.

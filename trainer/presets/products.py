@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainer.presets.kit import WATCHABLE, Preset, inside_a_stage
+from trainer.presets.kit import NVLINK, WATCHABLE, Preset, inside_a_stage
 from trainer.spec import Gpt, GridSpec, JobSpec, Moe, ScheduleSpec
 
 PRESETS = (
@@ -22,5 +22,5 @@ PRESETS = (
     Preset("three-axes", "Data × pipeline × tensor",
            "Eight ranks, two on each axis, and three rhythms: AllReduces in every layer, messages in every micro-batch, "
            "averaged gradients once a step. Pick a rank and see which neighbour it waits for in each.",
-           inside_a_stage("Data × pipeline × tensor", GridSpec(dp=2, pp=2, tp=2))),
+           inside_a_stage("Data × pipeline × tensor", GridSpec(dp=2, pp=2, tp=2)).model_copy(update=NVLINK)),
 )

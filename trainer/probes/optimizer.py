@@ -18,8 +18,8 @@ from trainer.trace.row import Recorder, Tracepoint
 
 
 class OptimizerProbe:
-    def __init__(self, recorder: Recorder, where: Callable[[], int], moment: Moment):
-        self._recorder, self._step, self._moment = recorder, where, moment
+    def __init__(self, recorder: Recorder, where: Callable[[], int], moment: Moment | None = None):
+        self._recorder, self._step, self._moment = recorder, where, moment or Moment()
         self._began_ns = self._really_began_ns = 0
         self._tracepoints: dict[type, Tracepoint] = {}
         self._handles: list[Any] = []

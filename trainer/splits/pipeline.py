@@ -67,7 +67,7 @@ class PipelineRank:
                 self._post(1)  # in the place of the one just taken
             chunk = self._chunks[action.stage]
             averages = chunk.averages(action)
-            self._pacer.rest(action, start_ns, work_last=averages, averages_behind=averages and chunk.replica.beside)
+            self._pacer.rest(action, start_ns, work_last=averages, averages_beside=averages and chunk.replica.beside)
             self._stopwatch.start()
             match action.do:
                 case Do.FORWARD:

@@ -1,6 +1,6 @@
 // The launch form, checked while one types: what it would make is drawn, what can't work is said beside its field.
 
-const PAUSE_MS = 10; // keys that come as one are asked about as one; a keystroke is followed within 100 ms, of which the server takes most
+const PAUSE_MS = 10; // keys that come while the server is asked about one are asked about together
 const form = document.getElementById("job");
 const plan = document.getElementById("plan");
 const verdict = document.getElementById("verdict");
@@ -11,14 +11,17 @@ let jsonIsTheirs = json.value !== json.defaultValue || Boolean(document.querySel
 
 async function check() {
   asking?.abort();
-  asking = new AbortController();
+  const mine = new AbortController();
+  asking = mine;
   try {
-    const answer = await fetch(form.dataset.checkUrl, { method: "POST", body: new URLSearchParams(new FormData(form)), signal: asking.signal });
+    const answer = await fetch(form.dataset.checkUrl, { method: "POST", body: new URLSearchParams(new FormData(form)), signal: mine.signal });
     if (answer.redirected) return location.reload(); // logged out meanwhile
     if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
     show(await answer.json());
   } catch (error) {
     if (error.name !== "AbortError") say("The server does not answer; launching will check again.", "bad");
+  } finally {
+    if (asking === mine) asking = null;
   }
 }
 
@@ -37,9 +40,22 @@ function show(found) {
     return;
   }
   say("This can run", "ok");
-  plan.innerHTML = found.html;
+  showPlan(found.html);
   plan.classList.remove("stale");
   if (!jsonIsTheirs) json.value = found.json;
+}
+
+/** What stays as it is, is not drawn anew: it keeps what is scrolled, chosen or focused in it, and costs nothing. */
+function showPlan(html) {
+  const next = document.createElement("template");
+  next.innerHTML = html;
+  const parts = [...next.content.children];
+  const shown = [...plan.children];
+  shown.slice(parts.length).forEach((part) => part.remove());
+  parts.forEach((part, at) => {
+    if (at >= shown.length) plan.append(part);
+    else if (!shown[at].isEqualNode(part)) shown[at].replaceWith(part);
+  });
 }
 
 function complain(field, message) {
@@ -85,7 +101,7 @@ form.addEventListener("input", (event) => {
   if (section) sayChanged(section);
   document.getElementById("refused")?.remove();
   clearTimeout(timer);
-  timer = setTimeout(check, PAUSE_MS);
+  timer = setTimeout(check, asking ? PAUSE_MS : 0);
 });
 
 // A second press while the first is on its way would launch twice.
