@@ -33,7 +33,7 @@ from trainer.traffic import BACKWARD, END, FORWARD, LAST_BACKWARD, Talk
 STEPS = 4
 # Real ranks are never ready at the very same moment, so what they average in the midst of a pipeline does not pass its ports in
 # the best of orders. Each action is late by chance, by this much at most, which counts for some percent; how much, for little.
-LATE_SECONDS = 5e-4
+LATE_SECONDS = 1e-4
 GRADIENTS = (Do.BACKWARD, Do.BACKWARD_INPUT)  # of what a stage was given
 COMPLETES = (Do.BACKWARD, Do.BACKWARD_WEIGHT)  # a micro-batch's gradients of a stage
 

@@ -87,6 +87,7 @@ class Training:
         began_ns, really_began_ns = self._moment.ns, time.monotonic_ns()
         inputs, targets = self._samples(step)
         loaded_ns = began_ns + time.monotonic_ns() - really_began_ns
+        self._moment.reach(loaded_ns)
         self._writer.add(Kind.DATA, began_ns, loaded_ns, step, NONE, NONE, NONE, NONE, NONE, self.spec.data, "")
         self._split.begin(step)
         loss = self._rank.step(step, inputs, targets)

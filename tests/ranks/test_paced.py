@@ -16,7 +16,7 @@ from trainer.schedules.cuts import shares_of
 from trainer.schedules.family import SCHEDULES
 from trainer.schedules.theory import bubble_share
 from trainer.spec import Gpt, GridSpec, JobSpec, Pace, ScheduleSpec, parse
-from trainer.trace.kinds import MODEL_WORK, Kind
+from trainer.trace.kinds import MODEL_WORK, Kind, Lane
 
 pytestmark = [pytest.mark.ranks, pytest.mark.timed]
 
@@ -26,6 +26,7 @@ TOLERANCE = 0.02
 TWO_STAGES = ["interleaved", "breadth-first", "zb-v", "dualpipe-v", "dualpipe", "interleaved-zb"]
 TOLERANCE_OF_TWO = 0.04
 TRIES = 3
+CLOCK_STEPS_NS = 100_000  # by how much a rank's clock is put right in the midst of a span
 CLOCKS_NS = 200_000  # how far two ranks' clocks may be apart; measured on one machine they are within 50 µs
 
 
@@ -50,7 +51,7 @@ def test_the_bubble_of_ranks_with_two_stages(name: str, tmp_path: Path) -> None:
     ran = run_undisturbed(spec, tmp_path)
     ran.assert_lanes_are_in_order()
     shortest_ns = min(span.end_ns - span.start_ns for span in ran.of(Kind.FORWARD))
-    assert shortest_ns >= 20e6 / chunks, "a stage's part of a rank's forward"
+    assert shortest_ns >= 20e6 / chunks - CLOCK_STEPS_NS, "a stage's part of a rank's forward"
     assert_bubble(ran, TOLERANCE_OF_TWO)
 
 
@@ -64,7 +65,7 @@ def test_the_bubble_of_unequal_stages_and_of_layers_run_again(changes: dict[str,
     lasts_ms, shares = durations_ms(ran.spec), shares_of(ran.spec)
     for kind, do in ((Kind.FORWARD, Do.FORWARD), (Kind.BACKWARD, Do.BACKWARD)):
         for span in ran.of(kind):
-            assert span.end_ns - span.start_ns >= lasts_ms[do] * shares[span.stage] * 1e6
+            assert span.end_ns - span.start_ns >= lasts_ms[do] * shares[span.stage] * 1e6 - CLOCK_STEPS_NS
     assert_bubble(ran, TOLERANCE)
 
 
@@ -112,7 +113,7 @@ def test_every_action_is_a_span_in_the_schedules_order(ran: Ran) -> None:
 def test_no_action_is_shorter_than_its_pace(ran: Ran) -> None:
     least_ms = {Kind.FORWARD: 20, Kind.BACKWARD: 40, Kind.BACKWARD_INPUT: 20, Kind.BACKWARD_WEIGHT: 20}
     for span in ran.of(*MODEL_WORK):
-        assert span.end_ns - span.start_ns >= least_ms[span.kind] * 1e6
+        assert span.end_ns - span.start_ns >= least_ms[span.kind] * 1e6 - CLOCK_STEPS_NS
 
 
 def test_spans_of_a_lane_never_overlap(ran: Ran) -> None:
@@ -149,7 +150,8 @@ def test_a_step_holds_all_of_its_work(ran: Ran) -> None:
             assert len([s for s in of_step if s.kind is Kind.OPTIMIZER]) == 1
             inner = [s for s in of_step if s.kind not in (Kind.STEP, Kind.DATA)]
             assert min(s.start_ns for s in inner) >= whole.start_ns
-            assert max(s.end_ns for s in inner) <= whole.end_ns
+            modelled = [s for s in inner if s.lane is not Lane.POINT_TO_POINT]  # real messages take their real time
+            assert max(s.end_ns for s in modelled) <= whole.end_ns
 
 
 def test_counters_and_marks(ran: Ran) -> None:

@@ -22,9 +22,10 @@ SLOWER = {"pace.forward_ms": "80.0", "pace.backward_ms": "160.0"}
 # 32 kB between stages count as 1.3 MB: at a thousandth of InfiniBand's speed 27 ms, each rank in a server of its own.
 FAR = OWN | SLOW | {"links.kind": "modelled", "links.size_factor": "40", "placement.gpus_per_server": "1"}
 SHARED = FAR | {"placement.gpus_per_server": "2"}  # two ranks at one port
+MIRRORED = {"splits.data.mode": "zero-2", "links.slow_down": "1000", "links.size_factor": "100", "steps": "3"}
 TWICE = {"links.slow_down": "2000"}
-FARTHER = FAR | {"links.size_factor": "160", "steps": "2"}  # of steps that take seconds one is enough behind the first
-EXPERTS = {"links.size_factor": "340"}  # what routing tokens really takes weighs little then, on a slow machine too
+FARTHER = FAR | {"links.size_factor": "80", "steps": "2"}  # of steps that take seconds one is enough behind the first
+EXPERTS = {"links.size_factor": "80"}
 SERVED = {"splits.data.mode": "parameter-server"}
 CARD = {"pace.kind": "device", "pace.device": "a100", "pace.slow_down": "8e4", "steps": "4"}
 
@@ -41,7 +42,7 @@ JOBS = {
     "a server of copies": ("parameter-server", FAR | {"steps": "2"}), "servers of two stages": ("pipeline-x-data", FAR | SERVED),
     "three to each other": ("everyone-to-everyone", FAR | {"grid.dp": "3", "batch": "24", "steps": "2"}),
     "both ways": ("pipeline-dualpipe", SLOW),
-    "both ways, far apart": ("pipeline-dualpipe", FAR | SLOWER | {"splits.data.mode": "zero-2", "steps": "3"}),
+    "both ways, far apart": ("pipeline-dualpipe", FAR | SLOWER | MIRRORED),
     "a V": ("pipeline-zb-v", SLOW | SLOWER),
     "a V that is clipped": ("pipeline-zb-v", SLOW | SLOWER | {"optimizer.clip_norm": "1"}),
 }

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from trainer.emulate.links import PortBook
 from trainer.emulate.moment import Moment
 from trainer.emulate.pace import Pacer
+from trainer.emulate.port_book import PortBook
 from trainer.schedules.actions import Action, Do
 from trainer.spec import JobSpec, LinksSpec, Pace
 
@@ -99,12 +99,12 @@ def test_a_port_has_room_between_what_was_booked(tmp_path: Path) -> None:
     assert book.reserve((1, 3), 105, 10) == 120, "behind the first at port 1, before the third at port 3"
     assert book.reserve((0, 1), 100, 5) == 165, "port 0 is taken from 100 to 160"
     assert book.reserve((2, 3), 150, 1) == 161
-    assert PortBook(tmp_path / "ports", 4).reserve((3,), 0, 200) == 361, "all ranks have the same book"
+    assert PortBook(tmp_path / "ports", 4).reserve((3, 2), 0, 200) == 361, "all ranks have the same book"
 
 
 def test_a_book_forgets_what_was_earliest(tmp_path: Path) -> None:
-    book = PortBook(tmp_path / "ports", 1)
-    ends = [book.reserve((0,), 100 * number, 10) for number in range(40)]
+    book = PortBook(tmp_path / "ports", 2)
+    ends = [book.reserve((0, 1), 100 * number, 10) for number in range(40)]
     assert ends == [100 * number + 10 for number in range(40)]
-    assert book.reserve((0,), 3810, 90) == 3900, "the latest are told apart"
-    assert book.reserve((0,), 20, 10) > 1000, "between the earliest ones there is no room"
+    assert book.reserve((0, 1), 3810, 90) == 3900, "the latest are told apart"
+    assert book.reserve((0, 1), 20, 10) > 1000, "between the earliest ones there is no room"

@@ -1,13 +1,14 @@
 """What collectives take over modelled links whose ports are shared: by several messages of one collective, and by groups
 that do the same at once. Nothing here loads torch.
 
-As `trainer.collectives.cost.seconds`, but a message waits until both of its ports are free, and a rank that is through with
-a step goes on to the next one, as real ranks do (trainer.collectives.exchange, trainer.emulate.links).
+As `trainer.collectives.cost.seconds`, but a message waits until both of its ports have room for it, and a rank that is through
+with a step goes on to the next one, as real ranks do (trainer.collectives.exchange, trainer.emulate.links).
 """
 
 from __future__ import annotations
 
 import heapq
+from bisect import insort
 from collections.abc import Generator, Hashable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from trainer.collectives.plans import ALGORITHMS, plan_of
 from trainer.collectives.plans.plan import Plan
 from trainer.emulate.link_classes import LinkClass
 from trainer.emulate.links import Ports, packet_bytes
+from trainer.emulate.port_book import Busy, first_room
 from trainer.placement import Placement, link_as_counted
 from trainer.spec import JobSpec
 
@@ -97,7 +99,7 @@ class Network:
 
     def run(self, courses: Sequence[tuple[int, Course]]) -> list[float]:
         """When each rank's course is through. In the order of time: whoever is ready first gets a port first."""
-        free = [0.0] * self.ports.count
+        busy: list[Busy] = [[] for _ in range(self.ports.count)]
         lacks, till = [0] * len(courses), [0.0] * len(courses)
         arrivals: dict[tuple[int, Hashable], float] = {}
         waiting: dict[tuple[int, Hashable], int] = {}  # the course that waits for what comes to a rank by a name
@@ -119,7 +121,7 @@ class Network:
                     continue
             asked[number], till[number] = None, now
             for target, size_bytes, name in request.sends:
-                there, arrives = (target, name), self._arrival(rank, target, size_bytes, now, free)
+                there, arrives = (target, name), self._arrival(rank, target, size_bytes, now, busy)
                 if there in waiting:
                     waiter = waiting.pop(there)
                     till[waiter] = max(till[waiter], arrives)
@@ -138,17 +140,21 @@ class Network:
                 heapq.heappush(ready, (till[number], number))
         return till
 
-    def _arrival(self, rank: int, target: int, size_bytes: float, now: float, free: list[float]) -> float:
-        """When a message is there. `free` is when each port is, and changes."""
+    def _arrival(self, rank: int, target: int, size_bytes: float, now: float, busy: list[Busy]) -> float:
+        """When a message is there. `busy` is when each port is, from now on, and changes."""
         if target == rank:  # another thread of the same
             return now
         link = self.link(rank, target)
-        passed = now + size_bytes / link.bytes_per_second
-        if size_bytes > self.packet_bytes:
-            out, into = self.ports.between(rank, target)
-            passed += max(0.0, free[out] - now, free[into] - now)
-            free[out] = free[into] = passed
-        return passed + link.latency_seconds
+        lasts = size_bytes / link.bytes_per_second
+        if size_bytes <= self.packet_bytes:
+            return now + lasts + link.latency_seconds
+        out, into = self.ports.between(rank, target)
+        for port in (out, into):
+            busy[port] = [span for span in busy[port] if span[1] > now]
+        begins = first_room(busy[out], busy[into], now, lasts)
+        for port in (out, into):
+            insort(busy[port], (begins, begins + lasts))
+        return begins + lasts + link.latency_seconds
 
 
 def turns_of(group: Sequence[int], place: int, jobs: Sequence[Job]) -> list[Turn]:
