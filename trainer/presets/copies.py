@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainer.presets.kit import NVLINK, ONE_EACH, OWN, TOGETHER, UNHURRIED, WATCHABLE, Preset, copies
+from trainer.presets.kit import ONE_EACH, OWN, TOGETHER, UNHURRIED, WATCHABLE, Preset, copies, over_nvlink
 from trainer.spec import (
     DataSplit,
     Gpt,
@@ -28,9 +28,8 @@ PRESETS = (
     Preset("ddp-digits", "Data parallel, digits",
            "Four copies of a small perceptron learn to read digits; "
            "after each backward an AllReduce averages their gradients.",
-           JobSpec(name="Data parallel, digits", model=Perceptron(), grid=GridSpec(dp=4),
-                   schedule=ScheduleSpec(name="gpipe", micro_batches=1), pace=WATCHABLE, batch=128, steps=120,
-                   ).model_copy(update=NVLINK)),
+           over_nvlink(JobSpec(name="Data parallel, digits", model=Perceptron(), grid=GridSpec(dp=4),
+                               schedule=ScheduleSpec(name="gpipe", micro_batches=1), pace=WATCHABLE, batch=128, steps=120))),
     Preset("zero-1", "ZeRO-1, optimizer state in parts",
            "Each of four copies keeps a quarter of the optimizer's state. Look at the end of a step: "
            "the last backward reduce-scatters gradients, the optimizer updates a quarter, and AllGathers bring the rest.",

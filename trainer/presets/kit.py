@@ -24,8 +24,7 @@ TOGETHER = PlacementSpec(gpus_per_server=4)
 ONE_EACH = PlacementSpec(gpus_per_server=1, servers_per_rack=4)
 # 274 KB of gradients in a step, as if they were 13.7 MB: by a ring over InfiniBand at a thousandth of its speed 417 ms.
 LARGER = 50.0
-# Within a server, at a hundredth of its speed: a message takes half a millisecond and what it has.
-NVLINK = {"collectives": OWN, "links": LinksSpec(kind="modelled", slow_down=100.0, size_factor=20.0)}
+TOKENS_SLOW_DOWN = 500.0  # of NVLink: an AllToAll takes some milliseconds, and eight of them are in a forward of 40 ms
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,12 @@ def copies(title: str, placement: PlacementSpec, all_reduce: str = "auto", mode:
         collectives=OWN.model_copy(update={"all_reduce": all_reduce}),
         links=LinksSpec(kind="modelled", size_factor=LARGER), placement=placement,
     )
+
+
+def over_nvlink(spec: JobSpec, slow_down: float = 100.0) -> JobSpec:
+    """A message takes half a millisecond, at a hundredth of the speed within a server, and what it has besides."""
+    return spec.model_copy(update={
+        "collectives": OWN, "links": LinksSpec(kind="modelled", slow_down=slow_down, size_factor=20.0)})
 
 
 def inside_a_stage(title: str, grid: GridSpec, splits: SplitsSpec | None = None, context: int = 32,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainer.presets.kit import NVLINK, Preset, pipeline
+from trainer.presets.kit import Preset, over_nvlink, pipeline
 
 # GPipe in two halves: a text such as one would write by hand.
 TWO_FLOODS = "\n".join(
@@ -48,7 +48,7 @@ PRESETS = (
            "Micro-batches enter at both ends, F0↓ down the ranks and F4↑ up, so every rank has two stages and the model is "
            "there twice. Look at the middle of a step, where no rank waits, and at its end: ranks 0 and 3, and 1 and 2, "
            "average the gradients of the two stages that they have in common.",
-           pipeline("Pipeline, DualPipe", "dualpipe").model_copy(update=NVLINK)),
+           over_nvlink(pipeline("Pipeline, DualPipe", "dualpipe"))),
     Preset("pipeline-by-hand", "Pipeline, cut by hand",
            "The last of four stages has half of the layers, so its rank works all the time and the others wait for it, "
            "under whatever schedule. Change the layers from 1, 1, 2, 4 to 2, 2, 2, 2 and see the bubble halve.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainer.presets.kit import NVLINK, WATCHABLE, Preset, inside_a_stage
+from trainer.presets.kit import TOKENS_SLOW_DOWN, WATCHABLE, Preset, inside_a_stage, over_nvlink
 from trainer.spec import Gpt, GridSpec, JobSpec, Moe, ScheduleSpec
 
 PRESETS = (
@@ -18,9 +18,9 @@ PRESETS = (
     Preset("experts-x-data", "Data × experts",
            "Two pairs of ranks share experts: in every layer tokens go out and back within a pair. Look at the end of a step: "
            "all four ranks average what they have in common, group dp×ep, and experts only with the same ones, group dp.",
-           inside_a_stage("Data × experts", GridSpec(dp=2, ep=2), model=Moe(layers=4))),
+           over_nvlink(inside_a_stage("Data × experts", GridSpec(dp=2, ep=2), model=Moe(layers=4)), TOKENS_SLOW_DOWN)),
     Preset("three-axes", "Data × pipeline × tensor",
            "Eight ranks, two on each axis, and three rhythms: AllReduces in every layer, messages in every micro-batch, "
            "averaged gradients once a step. Pick a rank and see which neighbour it waits for in each.",
-           inside_a_stage("Data × pipeline × tensor", GridSpec(dp=2, pp=2, tp=2)).model_copy(update=NVLINK)),
+           over_nvlink(inside_a_stage("Data × pipeline × tensor", GridSpec(dp=2, pp=2, tp=2)))),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainer.presets.kit import Preset, inside_a_stage
+from trainer.presets.kit import TOKENS_SLOW_DOWN, Preset, inside_a_stage, over_nvlink
 from trainer.spec import ContextSplit, GridSpec, Moe, SplitsSpec
 
 PRESETS = (
@@ -18,10 +18,10 @@ PRESETS = (
            "Four ranks have two of every layer's eight experts each, and a token goes to the two that its router scores "
            "highest, wherever they are. Zoom into one forward: in each layer an AllToAll takes tokens out and another brings "
            "them back.",
-           inside_a_stage("Experts", GridSpec(ep=4), model=Moe(layers=4))),
+           over_nvlink(inside_a_stage("Experts", GridSpec(ep=4), model=Moe(layers=4)), TOKENS_SLOW_DOWN)),
     Preset("experts-favourites", "Experts, an unbalanced router",
            "The router is not held to balance and an expert has room for half of an equal load, so favourites turn tokens "
            "away. Compare the loss with “Experts”: a dropped token passes its layer by.",
-           inside_a_stage("Experts, an unbalanced router", GridSpec(ep=4),
-                          model=Moe(layers=4, capacity_factor=0.5, balance=0.0))),
+           over_nvlink(inside_a_stage("Experts, an unbalanced router", GridSpec(ep=4),
+                                      model=Moe(layers=4, capacity_factor=0.5, balance=0.0)), TOKENS_SLOW_DOWN)),
 )
