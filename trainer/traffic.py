@@ -49,13 +49,13 @@ def talks(spec: JobSpec, place: int) -> list[Talk]:
 
 
 def unknown_axes(spec: JobSpec) -> list[str]:
-    """Axes whose traffic has no formulas here: bf16 has numbers of two sizes, and slices of experts are cut in another way."""
-    grid, inside = spec.grid, []
-    if spec.precision == "bf16" or (spec.model.name == "moe" and grid.tp > 1):
-        inside = [axis for axis in ("cp", "tp", "ep") if getattr(grid, axis) > 1]
-        if spec.model.name == "moe" and averaging_axes(spec):
-            inside.append(averaging_axes(spec))
-    return inside
+    """Axes whose traffic has no formulas here: those of experts in bf16, which sends them numbers of two sizes, and of slices of
+    experts, which are cut in another way."""
+    grid = spec.grid
+    if spec.model.name != "moe" or (spec.precision != "bf16" and grid.tp == 1):
+        return []
+    inside = [axis for axis in ("cp", "tp", "ep") if getattr(grid, axis) > 1]
+    return list(dict.fromkeys(axis for axis in (*inside, averaging_axes(spec)) if axis))
 
 
 def letters(spec: JobSpec, place: int) -> int:
@@ -96,6 +96,11 @@ def _element(spec: JobSpec) -> int:
     return 8 if spec.precision == "float64" else 4
 
 
+def _product(spec: JobSpec) -> int:
+    """Bytes of a number that a matrix made: autocast's products are bf16, norms and sums behind them float32."""
+    return 2 if spec.precision == "bf16" else _element(spec)
+
+
 def _tokens(spec: JobSpec) -> int:
     """Of a micro-batch on one part of the context."""
     assert spec.model.name != "perceptron"
@@ -111,21 +116,27 @@ def _of_slices(spec: JobSpec, stage: int) -> Iterator[Talk]:
         return
     layers, is_first, is_last = layers_of(spec)[stage], stage == 0, stage == len(layers_of(spec)) - 1
     again = spec.checkpointing == "layer"
-    whole, numbers = _tokens(spec) * spec.model.width * _element(spec), _tokens(spec) * _element(spec)
+    whole, made = (_tokens(spec) * spec.model.width * size for size in (_element(spec), _product(spec)))
+    numbers = _tokens(spec) * _element(spec)
 
     def of(collective: str, size_bytes: int, count: int, during: str) -> Talk:
         return Talk("tp", collective, size_bytes, count, during, stage)
 
     if spec.splits.tensor.sequence_parallel:
         yield of("all_gather", whole, 2 * layers + is_last, FORWARD)
-        yield of("reduce_scatter", whole, 2 * layers + is_first, FORWARD)
-        yield of("all_gather", whole, (2 + 2 * again) * layers + is_first, BACKWARD)
-        yield of("reduce_scatter", whole, (2 + again) * layers + is_last, BACKWARD)
+        yield of("reduce_scatter", made, 2 * layers, FORWARD)
+        yield of("reduce_scatter", whole, is_first, FORWARD)
+        yield of("all_gather", made, 2 * layers, BACKWARD)
+        yield of("all_gather", whole, 2 * again * layers + is_first, BACKWARD)
+        yield of("reduce_scatter", whole, 2 * layers + is_last, BACKWARD)
+        yield of("reduce_scatter", made, again * layers, BACKWARD)
         held = 6 * layers + is_first * spec.model.context + 2 * is_last
         yield of("all_reduce", held * spec.model.width * _element(spec), 1, END)
     else:
-        yield of("all_reduce", whole, 2 * layers + is_first, FORWARD)
-        yield of("all_reduce", whole, (2 + again) * layers + is_last, BACKWARD)
+        yield of("all_reduce", made, 2 * layers, FORWARD)
+        yield of("all_reduce", whole, is_first, FORWARD)
+        yield of("all_reduce", whole, 2 * layers + is_last, BACKWARD)
+        yield of("all_reduce", made, again * layers, BACKWARD)
     yield of("all_reduce", numbers, is_last, FORWARD)
     yield of("all_reduce", 2 * numbers, is_last, FORWARD)
 
@@ -136,11 +147,13 @@ def _of_parts(spec: JobSpec, stage: int) -> Iterator[Talk]:
     if spec.grid.cp == 1 or "cp" in unknown_axes(spec) or spec.model.name == "perceptron":
         return
     layers, cp, again = layers_of(spec)[stage], spec.grid.cp, spec.checkpointing == "layer"
-    one = _tokens(spec) * spec.model.width // spec.grid.tp * _element(spec)
-    if spec.splits.context.attention == "ring":
+    numbers = _tokens(spec) * spec.model.width // spec.grid.tp
+    if spec.splits.context.attention == "ring":  # whose running sums are never in bf16
+        one = numbers * _element(spec)
         yield Talk("cp", "send", 2 * one, layers * (cp - 1), FORWARD, stage)
         yield Talk("cp", "send", 2 * one, layers * ((1 + again) * (cp - 1) + cp), BACKWARD, stage)
     else:
+        one = numbers * _product(spec)
         for size_bytes in (3 * one, one):
             yield Talk("cp", "all_to_all", size_bytes, layers, FORWARD, stage)
             yield Talk("cp", "all_to_all", size_bytes, (1 + again) * layers, BACKWARD, stage)

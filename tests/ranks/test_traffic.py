@@ -23,13 +23,14 @@ COLLECTIVES = {
     Kind.ALL_REDUCE: "all_reduce", Kind.ALL_GATHER: "all_gather", Kind.REDUCE_SCATTER: "reduce_scatter",
     Kind.ALL_TO_ALL: "all_to_all",
 }
+BF16 = {"precision": "bf16"}
 AGAIN = {"checkpointing": "layer"}
 SEQUENCE = {"splits.tensor.sequence_parallel": "true"}
 BY_HEADS = {"splits.context.attention": "all_to_all", "splits.context.order": "contiguous"}
 
 JOBS = {
     "pipeline": ("pipeline-1f1b", {}), "two stages a rank": ("pipeline-interleaved", {}), "a V": ("pipeline-zb-v", {}),
-    "bf16": ("pipeline-1f1b", {"precision": "bf16"}),
+    "bf16": ("pipeline-1f1b", BF16),
     "copies of two stages": ("pipeline-interleaved", {"grid.pp": "2", "grid.dp": "2"}),
     "copies": ("allreduce-ring", {}), "digits": ("ddp-digits", {}), "both": ("pipeline-x-data", {}),
     "slices": ("tensor", {}), "slices again": ("tensor", AGAIN), "slices of stages": ("tensor-x-pipeline", {}),
@@ -37,6 +38,8 @@ JOBS = {
     "sequence of stages": ("tensor-x-pipeline", SEQUENCE), "float64": ("tensor", {"precision": "float64"}),
     "ring": ("ring-attention", {}), "ring again": ("ring-attention", AGAIN), "heads": ("ring-attention", BY_HEADS),
     "heads again": ("ring-attention", BY_HEADS | AGAIN),
+    "slices in bf16": ("tensor", AGAIN | BF16), "sequence in bf16": ("tensor-x-pipeline", SEQUENCE | AGAIN | BF16),
+    "ring in bf16": ("ring-attention", BF16), "heads in bf16": ("ring-attention", BY_HEADS | AGAIN | BF16),
     "experts": ("experts", {}), "experts again": ("experts", AGAIN), "experts and copies": ("experts-x-data", {}),
     "three axes": ("three-axes", {}),
     "both ways": ("pipeline-dualpipe", {}), "copies both ways": ("pipeline-dualpipe", {"grid.pp": "2", "grid.dp": "2"}),
