@@ -16,7 +16,7 @@ from trainer.collectives.ported import together as together_of
 from trainer.emulate.link_classes import NUMBER_BYTES, LinkClass
 from trainer.grid import Grid, averaging_axes
 from trainer.spec import JobSpec
-from trainer.traffic import END, Talk, calls, letters, unknown_axes
+from trainer.traffic import END, Talk, calls, letters
 from trainer.traffic import talks as talks_of
 
 ALL = "all"
@@ -27,13 +27,13 @@ MOST_PLAYED = 32  # ranks of a group whose collectives are played through; of la
 
 
 def left_out(spec: JobSpec) -> list[str]:
-    """Axes whose modelled links are not in a step's time: there are no formulas for what goes over them; or copies that share in
-    the older ways are too many to play what they send, and not alone on their links."""
+    """Axes whose modelled links are not in a step's time: copies that share in the older ways are too many to play what they
+    send, and not alone on their links."""
     if spec.links.kind == "real" or not spec.pace.is_emulated:
         return []
     axis, mode = averaging_axes(spec), spec.splits.data.mode
     tied = spec.grid.pp > 1 or (mode == "parameter-server" and spec.ranks > spec.grid.copies)
-    return unknown_axes(spec) + [axis] * bool(axis and mode in UNORDERED and tied and not is_short(spec))
+    return [axis] * bool(axis and mode in UNORDERED and tied and not is_short(spec))
 
 
 def is_short(spec: JobSpec) -> bool:

@@ -1,6 +1,6 @@
 """What ranks hand to each other in one step of a job, by formulas: sizes in bytes, and how often. Nothing here loads torch.
 
-A test holds it to the spans of real ranks. Where a model, a precision or a split has no formulas here, its axis is unknown.
+A test holds it to the spans of real ranks.
 """
 
 from __future__ import annotations
@@ -46,16 +46,6 @@ def talks(spec: JobSpec, place: int) -> list[Talk]:
     for stage in stages_of(spec)[place]:
         found += [*_of_slices(spec, stage), *_of_parts(spec, stage), *_of_experts(spec, stage)]
     return [one for one in [*found, *_of_copies(spec, place)] if one.count and one.size_bytes]
-
-
-def unknown_axes(spec: JobSpec) -> list[str]:
-    """Axes whose traffic has no formulas here: those of experts in bf16, which sends them numbers of two sizes, and of slices of
-    experts, which are cut in another way."""
-    grid = spec.grid
-    if spec.model.name != "moe" or (spec.precision != "bf16" and grid.tp == 1):
-        return []
-    inside = [axis for axis in ("cp", "tp", "ep") if getattr(grid, axis) > 1]
-    return list(dict.fromkeys(axis for axis in (*inside, averaging_axes(spec)) if axis))
 
 
 def letters(spec: JobSpec, place: int) -> int:
@@ -112,7 +102,7 @@ def _of_slices(spec: JobSpec, stage: int) -> Iterator[Talk]:
     the embedding, one behind the scores; of the scores a token's maximum, then its sum and its target's. Sequence parallel
     (Korthikanti et al., 2022) each of those of activations is an AllGather or a ReduceScatter, and gradients of what all hold
     are summed at the end. A layer that runs its forward again needs all of it but its last sum."""
-    if spec.grid.tp == 1 or "tp" in unknown_axes(spec) or spec.model.name == "perceptron":
+    if spec.grid.tp == 1 or spec.model.name == "perceptron":
         return
     layers, is_first, is_last = layers_of(spec)[stage], stage == 0, stage == len(layers_of(spec)) - 1
     again = spec.checkpointing == "layer"
@@ -132,6 +122,14 @@ def _of_slices(spec: JobSpec, stage: int) -> Iterator[Talk]:
         yield of("reduce_scatter", made, again * layers, BACKWARD)
         held = 6 * layers + is_first * spec.model.context + 2 * is_last
         yield of("all_reduce", held * spec.model.width * _element(spec), 1, END)
+    elif isinstance(spec.model, Moe):  # what slices of experts make is weighted behind its sum
+        slots = _slots(spec)
+        for size in (slots * _product(spec), made):
+            yield of("all_reduce", size, layers, FORWARD)
+            yield of("all_reduce", size, again * layers, BACKWARD)
+        yield of("all_reduce", whole, is_first, FORWARD)
+        yield of("all_reduce", whole, layers + is_last, BACKWARD)
+        yield of("all_reduce", slots * _element(spec), layers, BACKWARD)
     else:
         yield of("all_reduce", made, 2 * layers, FORWARD)
         yield of("all_reduce", whole, is_first, FORWARD)
@@ -144,7 +142,7 @@ def _of_slices(spec: JobSpec, stage: int) -> Iterator[Talk]:
 def _of_parts(spec: JobSpec, stage: int) -> Iterator[Talk]:
     """Parts of the context: keys and values around a ring, and their gradients with them on the way back (Liu et al., 2023);
     or queries, keys and values to whole heads, and those back (Jacobs et al., 2023)."""
-    if spec.grid.cp == 1 or "cp" in unknown_axes(spec) or spec.model.name == "perceptron":
+    if spec.grid.cp == 1 or spec.model.name == "perceptron":
         return
     layers, cp, again = layers_of(spec)[stage], spec.grid.cp, spec.checkpointing == "layer"
     numbers = _tokens(spec) * spec.model.width // spec.grid.tp
@@ -165,19 +163,25 @@ def _of_parts(spec: JobSpec, stage: int) -> Iterator[Talk]:
 
 def _of_experts(spec: JobSpec, stage: int) -> Iterator[Talk]:
     """Slots of all experts to where these are, and back (Lepikhin et al., 2020); backward the same of their gradients."""
-    if spec.grid.ep == 1 or "ep" in unknown_axes(spec) or not isinstance(spec.model, Moe):
+    if spec.grid.ep == 1 or not isinstance(spec.model, Moe):
         return
     layers, again = layers_of(spec)[stage], spec.checkpointing == "layer"
-    room = min(spec.model.capacity, spec.model.context // spec.grid.cp)
-    slots = spec.model.experts * spec.micro_batch_samples * room * spec.model.width * _element(spec)
+    slots = _slots(spec) * _element(spec)
     yield Talk("ep", "all_to_all", slots, 2 * layers, FORWARD, stage)
     yield Talk("ep", "all_to_all", slots, (2 + 2 * again) * layers, BACKWARD, stage)
+
+
+def _slots(spec: JobSpec) -> int:
+    """Numbers in all experts' slots for the tokens of a micro-batch on one part of the context."""
+    assert isinstance(spec.model, Moe)
+    room = min(spec.model.capacity, spec.model.context // spec.grid.cp)
+    return spec.model.experts * spec.micro_batch_samples * room * spec.model.width
 
 
 def _of_copies(spec: JobSpec, place: int) -> Iterator[Talk]:
     """Gradients, and what ZeRO gathers (Rajbhandari et al., 2020): N pieces of a parameter are as long as the longest."""
     axis = averaging_axes(spec)
-    if not axis or axis in unknown_axes(spec):
+    if not axis:
         return
     copies, mode, held = spec.averaging_ranks, spec.splits.data.mode, stages_of(spec)[place]
     for stage in held:
@@ -198,7 +202,8 @@ def _of_copies(spec: JobSpec, place: int) -> Iterator[Talk]:
         blocks = sum(layers_of(spec)[stage] for stage in held)
         yield Talk(axis, "all_reduce", blocks * 8 * (2 * spec.model.experts + 1), 1, END)
         if spec.grid.ep > 1 and expert_axes(spec):
-            own = blocks * spec.model.experts // spec.grid.ep * (8 * spec.model.width**2 + 5 * spec.model.width)
+            width, tp = spec.model.width, spec.grid.tp
+            own = blocks * spec.model.experts // spec.grid.ep * ((8 * width**2 + 4 * width) // tp + width)
             yield Talk(expert_axes(spec), "all_reduce", own * _element(spec), 1, END)
     if len(layers_of(spec)) - 1 in held:
         yield Talk(axis, "all_reduce", LOSS_BYTES, 1, END)

@@ -67,7 +67,7 @@ class Plan:
     step_ms: float | None  # None where the pace is real: it is for the run to tell
     sketch: Sketch | None
     memory: list[PlaceMemory]  # by place in the pipeline
-    traffic: dict[str, int | None]  # bytes that the busiest rank sends in a step, by axis; None where there are no formulas
+    traffic: dict[str, int]  # bytes that the busiest rank sends in a step, by axis
     waits_for_mirrors: bool  # which is not in `step_ms`
     links_left_out: list[str]  # axes whose modelled links are not in `step_ms`
     command: str

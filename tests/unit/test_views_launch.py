@@ -165,8 +165,9 @@ def test_the_check_tells_what_goes_along_each_axis_and_what_modelled_links_take(
     assert "a step and rank" in found["html"] and found["links_left_out"] == []
     old = check(client, **far | {"splits.data.mode": "parameter-server"})
     assert old["links_left_out"] == [] and old["step_ms"] > 11 * 60 + 6 * sent_ms, "and all gradients at the end"
-    mixed = check(client, **far | {"model.name": "moe", "grid.ep": "2", "precision": "bf16"})
-    assert mixed["links_left_out"] == ["ep", "dp×ep"] and "without the modelled links along" in mixed["html"]
+    many = {"splits.data.mode": "parameter-server", "grid.dp": "16", "schedule.micro_batches": "32", "batch": "512"}
+    left = check(client, **far | many)
+    assert left["links_left_out"] == ["dp"] and "without the modelled links along" in left["html"]
 
 
 def test_a_job_that_its_card_has_no_room_for_is_warned_of(client):

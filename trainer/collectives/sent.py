@@ -12,7 +12,7 @@ from trainer.collectives.ported import Network, network_of, ranked, together
 from trainer.grid import AXES, MIRROR, Grid
 from trainer.memory.activations import hand_off_bytes
 from trainer.spec import JobSpec
-from trainer.traffic import calls, letters, talks, unknown_axes
+from trainer.traffic import calls, letters, talks
 
 MOST_PLANNED = 32  # ranks of a group whose plan is looked through; of larger ones formulas are taken
 
@@ -20,13 +20,13 @@ MOST_PLANNED = 32  # ranks of a group whose plan is looked through; of larger on
 _ALL_REDUCE_SHARE = {"tree": lambda ranks: ceil(log2(ranks)), "recursive-doubling": lambda ranks: ceil(log2(ranks))}
 
 
-def sent_bytes(spec: JobSpec) -> dict[str, int | None]:
-    """What the busiest rank sends in a step along each set of axes, slowest first; None where nothing is known.
+def sent_bytes(spec: JobSpec) -> dict[str, int]:
+    """What the busiest rank sends in a step along each set of axes, slowest first.
 
     A collective that its backend carries out is counted as a ring: 2(N−1)/N of the array for an AllReduce, (N−1)/N else.
     """
     network = network_of(spec)
-    by_axis: dict[str, int | None] = dict.fromkeys(unknown_axes(spec))
+    by_axis: Counter[str] = Counter()
     known: dict[tuple[str, str, int], int] = {}  # of one call; places of a pipeline have most in common
     for place in range(spec.grid.pp):
         own: Counter[str] = Counter(pp=letters(spec, place) * hand_off_bytes(spec))
@@ -36,8 +36,8 @@ def sent_bytes(spec: JobSpec) -> dict[str, int | None]:
                 known[key] = _sent(spec, network, *key)
             own[talk.axis] += calls(spec, talk) * known[key]
         for axis, sent in own.items():
-            if axis not in unknown_axes(spec) and sent:
-                by_axis[axis] = max(sent, by_axis.get(axis) or 0)
+            if sent:
+                by_axis[axis] = max(sent, by_axis[axis])
     return dict(sorted(by_axis.items(), key=lambda item: (*AXES, MIRROR).index(item[0].split("×")[0])))
 
 
