@@ -90,7 +90,7 @@ class Exchange:
         self._backend: Any = group._get_backend(torch.device("cpu"))
         self._add, self._links = add, links
         self._spare: list[Tensor] = []  # scratch that nothing uses now
-        self.until_ns = 0  # when the latest was over; with links, when it was to be
+        self.until_ns = 0  # with links, when the latest was to be over
 
     def run(self, plan: Plan, memory: Memory, combine: Combine, trip: Trip) -> None:
         """This rank's part of `plan`; RuntimeError when a peer is gone or does not come in time."""
