@@ -136,8 +136,8 @@ class CollectiveProbe:
                 times_ns = own.times_ns() if own else None
                 called_ns, end_ns = times_ns or (start_ns, time.monotonic_ns())
                 with self._idle:
-                    begin_ns = min(max(called_ns, self._last_end_ns), end_ns)
-                    self._last_end_ns = end_ns
+                    begin_ns = max(called_ns, self._last_end_ns)
+                    self._last_end_ns = end_ns = max(begin_ns, end_ns)
                     self._add(kind, begin_ns, end_ns, step, NONE, NONE, NONE, size, sequence, name, axis)
                     self._under_way -= 1
                     self._idle.notify_all()
