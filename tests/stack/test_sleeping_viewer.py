@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.timed]
 
 SPANS = 1_200_000  # 55 MB as frames: more than three times the tail that the server keeps
 MOST_GROWN_MB = 40  # that tail, 16 MB, and some batches on their way
-SEGMENTS_READ_MB = 80  # what reading one segment after another leaves with the allocator, however many there are
+SEGMENTS_READ_MB = 120  # what first reading Parquet loads, and leaves with the allocator, however many segments there are
 
 
 @pytest.fixture
@@ -77,4 +77,6 @@ def test_a_viewer_that_sleeps_costs_bounded_memory_and_catches_up_complete(stack
         awake.pull()
         awake.read_to_the_end()
         assert sleeper.counted.spans == awake.counted.spans == recorded
-        assert resident_mb(server) - before_mb < MOST_GROWN_MB + SEGMENTS_READ_MB
+        read_mb = resident_mb(server)
+        print(f"at most {most_mb - before_mb:.0f} MB more while it slept, {read_mb - before_mb:.0f} MB when all was read")
+        assert read_mb - before_mb < MOST_GROWN_MB + SEGMENTS_READ_MB
