@@ -16,7 +16,7 @@ class Moment:
     def __init__(self, is_emulated: bool = False, links_are_modelled: bool = False):
         self._is_emulated, self._links_are_modelled = is_emulated, links_are_modelled
         self._ns = time.monotonic_ns()
-        self.beside_from_ns = 0  # what goes on beside this rank begins then, or at its moment if that is later
+        self.beside_from_ns = self._ns  # what goes on beside this rank begins then, or at its moment if that is later
         self._beside: dict[str, int] = {}  # by thread, when what it did last was over
 
     @property
@@ -41,6 +41,6 @@ class Moment:
     def meet(self, waited_ns: int) -> int:
         """When all was here that went on beside this rank, which waited for it until `waited_ns`: real messages were then,
         modelled ones when their links say."""
-        here_ns = max(self._beside.values(), default=0) if self._links_are_modelled else waited_ns
+        here_ns = max(self._beside.values(), default=self._ns) if self._links_are_modelled else waited_ns
         self.reach(here_ns)
         return here_ns

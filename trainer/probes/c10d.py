@@ -86,7 +86,7 @@ class CollectiveProbe:
         self._lock = threading.Lock()
         self._idle = threading.Condition(self._lock)
         self._under_way = 0
-        self._last_end_ns = 0
+        self._last_end_ns = time.monotonic_ns()  # whose zero may be anywhere
         self._device_ends: queue.SimpleQueue[tuple[torch.cuda.Event, Callable[[], None]]] | None = None
 
     def install(self, device: str = "CPU") -> None:
