@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.timed]
 
 SPANS = 1_200_000  # 55 MB as frames: more than three times the tail that the server keeps
 MOST_GROWN_MB = 40  # that tail, 16 MB, and some batches on their way
-SEGMENTS_READ_MB = 120  # what first reading Parquet loads, and leaves with the allocator, however many segments there are
+SEGMENTS_READ_MB = 80  # what reading one segment after another leaves with the allocator, however many there are
 
 
 @pytest.fixture

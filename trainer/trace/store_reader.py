@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from trainer.trace import journal, manifest, segments
 from trainer.trace.columns import Strings
@@ -86,6 +87,7 @@ class StoreReader:
                 break
             sent += of_segment
             total, last = total + size, segment.number
+        pa.default_memory_pool().release_unused()  # a server that read segments for one viewer keeps none of it
         return last, sent
 
     def segment_frames(self, segment: Segment) -> list[Frame]:
